@@ -1,0 +1,85 @@
+/* Image data sets by name, and the way from an image to the network's input.
+ *
+ * A data set gives images of bytes, all of one size. Cutting, mirroring and
+ * normalising are common to all and done when a batch is prepared.
+ */
+#ifndef SPRAT_DATA_H
+#define SPRAT_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sprat/config.h"
+
+typedef enum sp_split { SP_TRAIN, SP_TEST, SP_SPLITS } sp_split;
+
+/* What a data set is. */
+typedef struct sp_data_info {
+    int h, w, c; /* of every image */
+    int classes;
+    size_t count[SP_SPLITS];         /* images */
+    const char *const *class_names;  /* `classes` of them, or NULL; owned by
+                                        the data set */
+} sp_data_info;
+
+/* The keys that all data sets share. */
+typedef struct sp_data_cfg {
+    const char *root; /* "": the data set's usual folder */
+    int valid;        /* images held out of the training part */
+    int augment;      /* choices: none|crop|flip|crop_flip, see augment.h */
+    int pad;          /* pixels around the image before a crop */
+    int pad_mode;     /* zero|reflect */
+    bool pad_raw;     /* pad before normalising: zeros are black, not grey */
+    int normalize;    /* see normalize.h for the names and constants */
+    int workers;      /* threads that prepare batches */
+} sp_data_cfg;
+
+/* A data set: its name in `data.name`, its keys and functions. */
+typedef struct sp_data_set {
+    sp_entry entry;
+    const char *folder; /* usual root, looked for as DESIGN says; NULL: opens
+                           no files */
+
+    /* What can be said from the keys alone, opening nothing: fill h, w, c and
+     * classes. May fail with SP_EDATA where only the files can tell. */
+    sp_err (*describe)(const void *own, sp_data_info *info);
+
+    /* Open and check everything that can be checked now. `root` is the folder
+     * that was found. On success *state is the set's own. Errors: SP_EDATA or
+     * SP_EIO, naming file and remedy. */
+    sp_err (*open)(const char *root, const void *own, sp_data_info *info,
+                   void **state);
+
+    /* Image `i` of a split: h*w*c bytes (NHWC order), and its label. A pure
+     * function of its arguments, called by several threads at once. */
+    sp_err (*read)(const void *state, sp_split split, size_t i,
+                   uint8_t *image, int *label);
+    void (*close)(void *state);
+} sp_data_set;
+
+/* Where a data folder is: `root` as given, then under $SPRAT_DATA, then under
+ * /usr/share/datasets. *path is the caller's to free. Errors: SP_EIO, listing
+ * the places that were tried. */
+SP_MUST sp_err sp_data_find(const char *root, char **path);
+
+/* Read a whole file, unpacking it when it is gzip. *bytes is the caller's to
+ * free. Errors: SP_EIO, SP_EFORMAT (damaged gzip), SP_ENOMEM; `limit` bounds
+ * the unpacked size (SP_EFORMAT beyond it). */
+SP_MUST sp_err sp_read_file(const char *path, size_t limit, uint8_t **bytes,
+                            size_t *size);
+
+/* Read a PNG as an image of exactly h x w pixels and c channels (1 grey, 3
+ * RGB) of bytes. Conversion: palettes become RGB; 1, 2, 4 bits widen to 8; of
+ * 16 bits the high byte counts; transparency is laid over black; grey becomes
+ * RGB by repetition; RGB is refused for c = 1. An image of another size is
+ * refused unless `resize`, which takes the mean over source areas
+ * (enlarging: nearest pixel).
+ * Errors: SP_EDATA naming the file: not a PNG, truncated, bad checksum,
+ * size out of range (1 to 16384), wrong kind. */
+SP_MUST sp_err sp_png_read(const char *path, int h, int w, int c, bool resize,
+                           uint8_t *image);
+
+/* The size and channels (after conversion: 1 or 3) a PNG declares. */
+SP_MUST sp_err sp_png_size(const char *path, int *h, int *w, int *c);
+
+#endif

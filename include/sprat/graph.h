@@ -1,0 +1,235 @@
+/* Parameters, and programs over them.
+ *
+ * A program is recorded by plain calls in the order of execution: each appends
+ * one operator to a list. Compiling checks it, plans all memory and marks when
+ * each parameter's gradient is final; after that a step allocates nothing and
+ * cannot fail. Backward is the same list from its end.
+ *
+ *   sp_params *p = sp_params_new();
+ *   sp_graph *g = sp_graph_new(p, (sp_graph_opt){ .train = true });
+ *   sp_tensor *x = sp_input(g, "image", (sp_shape){ .n = 8, .c = 4 }, SP_F32);
+ *   sp_tensor *t = sp_input(g, "label", (sp_shape){ .n = 8, .c = 1 }, SP_I32);
+ *   sp_tensor *y = sp_linear(g, "fc", x, (sp_linear_opt){ .out = 10 });
+ *   sp_output(g, "loss", sp_cross_entropy(g, y, t, 0));
+ *   SP_TRY(sp_compile(g));
+ *   sp_params_init(p, seed);
+ *   ... fill x->data and t->data ...
+ *   sp_run run = { .n = 8, .t = 1, .train = true, .weight = 1.0 / 8 };
+ *   sp_forward(g, &run);
+ *   sp_backward(g, &run, NULL, NULL);
+ */
+#ifndef SPRAT_GRAPH_H
+#define SPRAT_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sprat/base.h"
+
+/* ---- Shapes and tensors ------------------------------------------------ */
+
+typedef enum sp_dtype { SP_F32, SP_I32 } sp_dtype;
+
+/* The capacity of a tensor: t time steps of n rows, each an image of h x w
+ * pixels with c adjacent channels. A field left 0 counts as 1. How many of the
+ * t and n are valid in one run is said by sp_run; memory is always dense over
+ * the valid ones: element (t,n,h,w,c) stands at
+ * (((t*run.n + n)*h + y)*w + x)*c + channel. */
+typedef struct sp_shape {
+    int t, n, h, w, c;
+} sp_shape;
+
+/* A value of the program. `data` and `grad` are set by sp_compile(); `grad` is
+ * NULL where no gradient flows. Their memory is shared with other tensors
+ * unless the tensor is an input or output. Owned by the graph. */
+typedef struct sp_tensor {
+    sp_shape shape;
+    sp_dtype dtype;
+    void *data, *grad;
+    const char *name; /* "layer1.0.conv1", for messages */
+    int index;
+} sp_tensor;
+
+/* Elements at full capacity. */
+size_t sp_count(sp_shape s);
+
+/* ---- Parameter store --------------------------------------------------- */
+
+enum { SP_MAX_DIMS = 4 };
+
+/* How a parameter starts. Every element is a function of (seed, name, element
+ * number) alone. */
+typedef struct sp_init {
+    enum { SP_CONSTANT, SP_UNIFORM, SP_NORMAL } kind;
+    float a; /* the constant; the bound of [-a, a); the standard deviation */
+} sp_init;
+
+/* One named array: trained, or a buffer such as a running mean. Axes stand in
+ * PyTorch's order (convolution: out, in/groups, kh, kw; linear: out, in), in
+ * memory as in files. */
+typedef struct sp_param {
+    const char *name; /* PyTorch's, "layer1.0.conv1.weight" */
+    int ndim, dims[SP_MAX_DIMS];
+    size_t count;  /* elements */
+    size_t offset; /* floats from the start of its block */
+    sp_init init;
+    bool buffer; /* not trained: no gradient, not counted as a parameter */
+    float *value, *grad;
+    int index;
+} sp_param;
+
+typedef struct sp_params sp_params;
+
+/* An empty store. NULL: out of memory. Graphs recorded over it must be freed
+ * before it. */
+sp_params *sp_params_new(void);
+void sp_params_free(sp_params *p);
+
+/* The parameter of that name, or NULL. */
+sp_param *sp_params_find(const sp_params *p, const char *name);
+
+/* The i-th, in recording order, trained and buffers mixed; NULL past the
+ * last. */
+sp_param *sp_params_at(const sp_params *p, int i);
+
+/* Trained elements, and those of them in one-dimensional parameters. */
+size_t sp_params_count(const sp_params *p);
+size_t sp_params_count_1d(const sp_params *p);
+
+/* The contiguous blocks of all trained values and of all their gradients, in
+ * recording order (sp_params_count() floats each). NULL before the first
+ * sp_compile(). */
+float *sp_params_values(const sp_params *p);
+float *sp_params_grads(const sp_params *p);
+
+/* Set every parameter and buffer to its initial value for `seed`. */
+void sp_params_init(sp_params *p, uint64_t seed);
+
+/* ---- Recording --------------------------------------------------------- */
+
+typedef struct sp_graph sp_graph;
+typedef struct sp_kernels sp_kernels;
+
+typedef struct sp_graph_opt {
+    bool train;       /* record for training: plan a backward pass */
+    bool no_planner;  /* every buffer gets its own memory; same results */
+    int threads;      /* used by every operator; 0 counts as 1 */
+    const char *isa;  /* NULL or "auto": the best this CPU has; else its name */
+    bool reference;   /* convolution by im2col and BLAS instead of tiles */
+    bool no_memory;   /* sp_compile() checks and plans but allocates nothing:
+                         for reports on networks of any size */
+} sp_graph_opt;
+
+/* A program under recording over the store `p`. A store that is already
+ * compiled gives its existing parameters by name; asking it for a new one is
+ * an error. NULL: out of memory. */
+sp_graph *sp_graph_new(sp_params *p, sp_graph_opt opt);
+void sp_graph_free(sp_graph *g);
+
+/* Recording never fails at the call: the first mistake sticks to the graph and
+ * sp_compile() returns it. Calls after it do nothing and give a valid dummy.
+ *
+ * Names: sp_push(g, "layer1") puts "layer1." before the names recorded until
+ * the matching sp_pop(). */
+void sp_push(sp_graph *g, const char *name);
+void sp_pop(sp_graph *g);
+
+/* A value that the caller fills before each run. Its memory is its own. */
+sp_tensor *sp_input(sp_graph *g, const char *name, sp_shape s, sp_dtype type);
+
+/* Keep a tensor's data until the end of the run, for the caller to read, under
+ * a name. The output "loss" must be {n or t*n rows of 1}: sp_loss() sums its
+ * valid rows, and backward starts from it. */
+void sp_output(sp_graph *g, const char *name, sp_tensor *x);
+
+/* A trained parameter or a buffer of the store, created at first use;
+ * `dims` ends with the first 0 or after SP_MAX_DIMS. The same name must always
+ * come with the same dims. */
+sp_param *sp_weight(sp_graph *g, const char *name, const int *dims,
+                    sp_init init);
+sp_param *sp_buffer(sp_graph *g, const char *name, const int *dims,
+                    sp_init init);
+
+/* Whether the graph was opened for training. */
+bool sp_is_training(const sp_graph *g);
+
+/* ---- Compiling --------------------------------------------------------- */
+
+/* Check everything, plan and allocate memory. Errors: the first recording
+ * error; SP_ESHAPE; SP_EARG for a parameter that the loss does not reach, a
+ * training program without a loss or an unknown `isa`; SP_ENOMEM, with the
+ * bytes that were wanted. */
+SP_MUST sp_err sp_compile(sp_graph *g);
+
+typedef struct sp_memory {
+    size_t planned;     /* bytes of all values, gradients and saved data */
+    size_t unplanned;   /* the same if every buffer had its own memory */
+    size_t lower_bound; /* the most that is live at one time: no plan can do
+                           with less */
+    size_t scratch;     /* bytes of the shared work space, not in the above */
+} sp_memory;
+
+sp_memory sp_graph_memory(const sp_graph *g);
+
+/* Multiplications of convolution, linear and LSTM products for one row and
+ * time step of the first input, forward. */
+double sp_graph_macs(const sp_graph *g);
+
+sp_tensor *sp_graph_input(const sp_graph *g, const char *name);  /* or NULL */
+sp_tensor *sp_graph_output(const sp_graph *g, const char *name); /* or NULL */
+
+/* The name of the instruction set in use: "base", "avx2", "avx512". */
+const char *sp_graph_isa(const sp_graph *g);
+
+/* ---- Running ----------------------------------------------------------- */
+
+/* What one run is told. Operators loop over the valid rows only. */
+typedef struct sp_run {
+    int n, t;      /* valid rows (0 allowed) and steps, up to the capacity */
+    bool train;    /* batch statistics and dropout, not running statistics */
+    bool add;      /* parameter gradients: add to what is there, not store */
+    double weight; /* of one row in the loss: 1 / rows of the whole batch */
+    uint64_t seed;
+    int64_t step; /* of training, from 0 */
+    int64_t row;  /* index of the first row in the whole job's batch */
+    int threads;  /* set by the graph */
+    const sp_kernels *kernels; /* set by the graph */
+} sp_run;
+
+/* Run the program on the inputs' data. */
+void sp_forward(sp_graph *g, const sp_run *run);
+
+/* Sum over the valid rows of the output "loss", times run->weight. */
+double sp_loss(const sp_graph *g, const sp_run *run);
+
+/* Called during backward as soon as a parameter's gradient is final. */
+typedef void (*sp_ready)(void *arg, sp_param *p);
+
+/* Gradients of sp_loss() with respect to every trained parameter (and every
+ * tensor), after sp_forward() with the same run. `ready` may be NULL. */
+void sp_backward(sp_graph *g, const sp_run *run, sp_ready ready, void *arg);
+
+/* Run forward and backward once more, looking at every result: *where becomes
+ * the operator whose output or gradient is the first that is not finite, e.g.
+ * "fc (matmul), forward"; or NULL if all is finite. Owned by the graph. */
+void sp_find_nonfinite(sp_graph *g, const sp_run *run, const char **where);
+
+/* ---- Checking gradients ------------------------------------------------ */
+
+/* The worst disagreement that sp_gradcheck() found. */
+typedef struct sp_gradcheck_result {
+    double error;     /* |analytic - numeric| / max(1, |numeric|, scale) */
+    const char *name; /* of the parameter or input, owned by the graph */
+    size_t element;
+    double analytic, numeric;
+    size_t checked; /* elements compared */
+} sp_gradcheck_result;
+
+/* Compare the gradients of a compiled training program with central
+ * differences at the inputs' and parameters' present values, for up to
+ * `per_array` elements of every float input and every parameter. */
+void sp_gradcheck(sp_graph *g, const sp_run *run, double h, size_t per_array,
+                  sp_gradcheck_result *worst);
+
+#endif

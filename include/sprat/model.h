@@ -1,0 +1,26 @@
+/* Models by name: a builder is the forward pass. */
+#ifndef SPRAT_MODEL_H
+#define SPRAT_MODEL_H
+
+#include "sprat/config.h"
+#include "sprat/graph.h"
+
+/* What every model may need to know besides its own keys. */
+typedef struct sp_model_args {
+    int classes;     /* outputs wanted */
+    const void *own; /* the model's own settings, as its keys filled them */
+} sp_model_args;
+
+/* A model: its name in `model.name`, its keys, its builder. */
+typedef struct sp_model {
+    sp_entry entry;
+    /* Record the network on images x; gives the logits {n,1,1,classes}.
+     * A value that does not fit is said with sp_graph_fail(). */
+    sp_tensor *(*build)(sp_graph *g, sp_tensor *x, const sp_model_args *a);
+} sp_model;
+
+/* Make the graph's first error, as any failing record call does. */
+void sp_graph_fail(sp_graph *g, sp_err e, const char *fmt, ...)
+    SP_PRINTF(3, 4);
+
+#endif

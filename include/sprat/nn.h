@@ -1,0 +1,114 @@
+/* Operators and layers, as calls that record. Each kind of operator is
+ * described in full in its file in src/ops/, each layer in src/nn/.
+ * A zero field in an options struct means its default. */
+#ifndef SPRAT_NN_H
+#define SPRAT_NN_H
+
+#include "sprat/graph.h"
+
+/* ---- Operators: tensors and parameters in, tensors out ------------------ */
+
+/* Convolution. w: out, in/groups, kh, kw; b: out, or NULL. */
+typedef struct sp_conv_geometry {
+    int stride; /* default 1 */
+    int pad;    /* zeros around the image */
+    int groups; /* default 1 */
+} sp_conv_geometry;
+
+sp_tensor *sp_convolve(sp_graph *g, const char *name, sp_tensor *x,
+                       sp_param *w, sp_param *b, sp_conv_geometry o);
+
+/* y = x W^T + b over rows of h*w*c inputs taken channel by channel (as
+ * PyTorch flattens). w: out, in; b: out, or NULL. */
+sp_tensor *sp_matmul(sp_graph *g, const char *name, sp_tensor *x, sp_param *w,
+                     sp_param *b);
+
+/* Batch normalisation, y = gamma * (x - mean) / sqrt(var + eps) + beta, then
+ * + add, then ReLU, as asked. */
+typedef struct sp_normalize_opt {
+    sp_tensor *add; /* NULL: nothing to add */
+    bool relu;
+    float eps;      /* default 1e-5 */
+    float momentum; /* of the running statistics, default 0.1 */
+} sp_normalize_opt;
+
+/* The four arrays of a batch norm, each of c elements. */
+typedef struct sp_normalize_params {
+    sp_param *gamma, *beta, *mean, *var;
+} sp_normalize_params;
+
+sp_tensor *sp_normalize(sp_graph *g, const char *name, sp_tensor *x,
+                        sp_normalize_params p, sp_normalize_opt o);
+
+sp_tensor *sp_relu(sp_graph *g, sp_tensor *x);
+sp_tensor *sp_add(sp_graph *g, sp_tensor *a, sp_tensor *b);
+
+/* Pooling; stride 0 means the kernel's size. Average pooling counts padded
+ * pixels as PyTorch does (count_include_pad). */
+typedef struct sp_pool_opt {
+    int kernel, stride, pad;
+} sp_pool_opt;
+
+sp_tensor *sp_max_pool(sp_graph *g, sp_tensor *x, sp_pool_opt o);
+sp_tensor *sp_avg_pool(sp_graph *g, sp_tensor *x, sp_pool_opt o);
+
+/* The mean over all pixels: {n,h,w,c} -> {n,1,1,c}. */
+sp_tensor *sp_global_pool(sp_graph *g, sp_tensor *x);
+
+/* Every stride-th pixel, and zeros for the channels beyond those of x: the
+ * parameter-free shortcut (option A) of He et al. 2015. */
+sp_tensor *sp_subsample(sp_graph *g, sp_tensor *x, int stride, int channels);
+
+/* Zero each element with probability p, scale the others by 1/(1-p); nothing
+ * when not training. */
+sp_tensor *sp_dropout(sp_graph *g, const char *name, sp_tensor *x, float p);
+
+/* -log softmax(x)[label] for every row, {n,1,1,1}. label: int, {n,1,1,1}.
+ * Smoothing e: the target is (1-e) on the label plus e/classes everywhere
+ * (PyTorch's rule). */
+sp_tensor *sp_cross_entropy(sp_graph *g, sp_tensor *x, sp_tensor *label,
+                            float smoothing);
+
+/* sum_j r_j x_j for every row, {n,1,1,1}, with fixed pseudo-random r: a loss
+ * for checking any tensor's gradient. */
+sp_tensor *sp_project(sp_graph *g, sp_tensor *x);
+
+/* ---- Layers: they own parameters ----------------------------------------
+ * Parameters are named as PyTorch does: NAME.weight, NAME.bias. */
+
+/* Fully connected. */
+typedef struct sp_linear_opt {
+    int out;
+    bool no_bias;
+    float bound; /* weights and bias uniform in +-bound; default 1/sqrt(in) */
+    bool normal; /* weights N(0, 2/in) and bias 0 instead (He et al. 2015) */
+    bool zero_bias;
+} sp_linear_opt;
+
+sp_tensor *sp_linear(sp_graph *g, const char *name, sp_tensor *x,
+                     sp_linear_opt o);
+
+/* Convolution; weights N(0, 2/(kernel^2 out)), He et al. 2015 with fan-out,
+ * bias 0. */
+typedef struct sp_conv_opt {
+    int out;
+    int kernel; /* default 3 */
+    int stride; /* default 1 */
+    int pad;    /* default kernel / 2; SP_NO_PAD for none */
+    int groups; /* default 1 */
+    bool bias;
+} sp_conv_opt;
+
+enum { SP_NO_PAD = -1 };
+
+sp_tensor *sp_conv(sp_graph *g, const char *name, sp_tensor *x, sp_conv_opt o);
+
+/* Batch norm; gamma 1, beta 0, running mean 0, running variance 1. */
+typedef struct sp_norm_opt {
+    sp_tensor *add; /* added before the ReLU; NULL: nothing */
+    bool relu;
+} sp_norm_opt;
+
+sp_tensor *sp_norm(sp_graph *g, const char *name, sp_tensor *x, sp_norm_opt o);
+
+#endif

@@ -1,0 +1,115 @@
+/* Writing an operator: fill in one sp_op and one function that records it.
+ * See docs/add-a-layer.md. */
+#ifndef SPRAT_OP_H
+#define SPRAT_OP_H
+
+#include "sprat/graph.h"
+
+typedef struct sp_node sp_node;
+
+/* One differentiable operation. Stateless: one `static const` (or, for those
+ * that `sprat list ops` shows, one `const sp_op_NAME`) per kind. */
+typedef struct sp_op {
+    const char *name;
+    const char *help; /* one line: the formula */
+
+    /* Check the inputs' shapes and set: the outputs' shapes and dtypes; what
+     * backward reads (keep_x, keep_y); saved, scratch, macs; inplace. */
+    sp_err (*shape)(sp_node *n);
+    void (*forward)(const sp_node *n, const sp_run *r);
+
+    /* Add to or store the gradients of x[i] (where grad is not NULL) as
+     * sp_beta() says, and those of p[i] as sp_param_beta() says.
+     * NULL: no gradient flows through. */
+    void (*backward)(const sp_node *n, const sp_run *r);
+
+    /* Record the op at an odd shape number i on inputs of its own, and return
+     * its output (float, any shape), or NULL when there are no more. Gradient
+     * checks run over these. */
+    sp_tensor *(*example)(sp_graph *g, int i);
+} sp_op;
+
+enum { SP_MAX_OUT = 4 };
+
+/* One recorded operation. Arrays are counted; all belong to the graph. */
+struct sp_node {
+    const sp_op *op;
+    const char *name; /* scope and name, "layer1.0.conv1" */
+    sp_tensor **x;
+    int x_count;
+    sp_tensor *y[SP_MAX_OUT];
+    int y_count; /* 1 unless recorded otherwise */
+    sp_param **p;
+    int p_count;
+    const void *attr; /* the op's settings, copied when recorded */
+    bool train;       /* recorded for training */
+    bool reference;   /* sp_graph_opt.reference */
+    const sp_kernels *kernels; /* of the instruction set in use */
+    int threads;
+
+    /* Set by shape(). */
+    unsigned keep_x, keep_y; /* bit i: backward reads x[i]->data, y[i]->data */
+    bool inplace;      /* y[0] may take the memory of x[0]: element by element */
+    size_t saved;      /* bytes that forward leaves for backward */
+    size_t scratch;    /* bytes of work space within one call */
+    double macs;       /* per row, see sp_graph_macs() */
+
+    /* Set by sp_compile(). */
+    void *saved_data, *scratch_data;
+    unsigned x_add; /* bit i: a gradient for x[i] is there already: add to it */
+    unsigned p_add; /* the same for p[i] */
+};
+
+/* Record an operation. `x` and `p` end with NULL; `p` may be NULL. `attr` is
+ * copied. Gives the first output. */
+sp_tensor *sp_record(sp_graph *g, const sp_op *op, const char *name,
+                     const void *attr, size_t attr_size, sp_tensor *const *x,
+                     sp_param *const *p);
+
+/* The same with several outputs; y[0..y_count) are set. */
+void sp_record_many(sp_graph *g, const sp_op *op, const char *name,
+                    const void *attr, size_t attr_size, sp_tensor *const *x,
+                    sp_param *const *p, sp_tensor **y, int y_count);
+
+/* The memory plan gives every buffer this alignment and this much readable
+ * space behind its last element, so that kernels may load whole vectors. */
+enum { SP_ALIGN = 64 };
+
+/* Valid rows of a tensor: valid steps times valid rows times pixels. */
+static inline size_t sp_rows(const sp_tensor *x, const sp_run *r)
+{
+    sp_shape s = x->shape;
+
+    return (size_t)(s.t < r->t ? s.t : r->t) *
+           (size_t)(s.n < r->n ? s.n : r->n) * (size_t)s.h * (size_t)s.w;
+}
+
+/* Valid images of a tensor: valid steps times valid rows. */
+static inline int sp_images(const sp_tensor *x, const sp_run *r)
+{
+    sp_shape s = x->shape;
+
+    return (s.t < r->t ? s.t : r->t) * (s.n < r->n ? s.n : r->n);
+}
+
+/* BLAS's beta for the gradient of input i: 1 to add, 0 to store. With 0 the
+ * memory may hold anything, NaN included. */
+static inline float sp_beta(const sp_node *n, int i)
+{
+    return (n->x_add >> i & 1) ? 1.0f : 0.0f;
+}
+
+/* The same for the gradient of parameter i. */
+static inline float sp_param_beta(const sp_node *n, int i, const sp_run *r)
+{
+    return r->add || (n->p_add >> i & 1) ? 1.0f : 0.0f;
+}
+
+/* Call body(arg, begin, end) for parts of [0, count) that are at most `grain`
+ * long and start at its multiples, on up to r->threads threads. The cut does
+ * not depend on the number of threads. */
+typedef void (*sp_body)(void *arg, size_t begin, size_t end);
+void sp_parallel_for(int threads, size_t count, size_t grain, sp_body body,
+                     void *arg);
+
+#endif
