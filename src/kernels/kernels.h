@@ -1,0 +1,77 @@
+/* Kernels: arrays in, arrays out. They know no tensors and no graph.
+ *
+ * Fast loops are compiled once per instruction set from one source and reached
+ * through one table, chosen when a graph is opened. Drivers cut the work by
+ * size, never by the number of threads, and combine partial sums in a fixed
+ * order, so that results have the same bits with any number of threads.
+ * Arrays may be read up to SP_ALIGN bytes behind their end only where said.
+ */
+#ifndef SP_KERNELS_H
+#define SP_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sprat/op.h"
+
+/* The table of an instruction set: "base", "avx2", "avx512", or the best that
+ * this CPU has for NULL or "auto". NULL: unknown, or not on this CPU. */
+const sp_kernels *sp_kernels_find(const char *isa);
+
+/* The i-th table that this CPU can run, the best first; NULL past the last. */
+const sp_kernels *sp_kernels_at(int i);
+
+const char *sp_kernels_isa(const sp_kernels *k);
+
+/* GFLOP/s of a loop of independent multiply-adds on `threads` threads: the
+ * peak that this instruction set can reach here and now, measured for about
+ * `seconds`. */
+double sp_kernels_peak(const sp_kernels *k, int threads, double seconds);
+
+/* ---- Convolution and matrix products (conv.c) ---------------------------
+ * One geometry serves all: a linear layer over rows of k inputs is the
+ * convolution h = w = kh = kw = 1, cin = k; over images it is the one whose
+ * kernel covers the image. Weights are in PyTorch's order: cout, cin/groups,
+ * kh, kw. Images are NHWC. */
+typedef struct sp_conv_shape {
+    int h, w, cin, oh, ow, cout;
+    int kh, kw, stride, pad, groups;
+} sp_conv_shape;
+
+typedef enum sp_pass { SP_FORWARD, SP_BACKWARD_INPUT, SP_BACKWARD_WEIGHT }
+    sp_pass;
+
+/* How a convolution is computed: the table's tiles, or (the reference they are
+ * tested against) im2col and BLAS. */
+typedef struct sp_conv_how {
+    const sp_kernels *kernels;
+    int threads;
+    bool reference;
+} sp_conv_how;
+
+/* Bytes of work space for a pass over up to n images; aligned to SP_ALIGN.
+ * Does not depend on the number of threads' scheduling, may on `threads`. */
+size_t sp_conv_scratch(const sp_conv_how *how, const sp_conv_shape *s, int n,
+                       sp_pass pass);
+
+/* y = x * w + b; b may be NULL. */
+void sp_conv_forward(const sp_conv_how *how, const sp_conv_shape *s, int n,
+                     const float *x, const float *w, const float *b, float *y,
+                     void *scratch);
+
+/* dx = beta * dx + dy * w^T; with beta 0, dx may hold anything before. */
+void sp_conv_backward_input(const sp_conv_how *how, const sp_conv_shape *s,
+                            int n, const float *dy, const float *w, float *dx,
+                            float beta, void *scratch);
+
+/* dw = beta * dw + x^T * dy. */
+void sp_conv_backward_weight(const sp_conv_how *how, const sp_conv_shape *s,
+                             int n, const float *x, const float *dy, float *dw,
+                             float beta, void *scratch);
+
+/* db[c] = beta * db[c] + sum over rows of dy[row][c]; sums in fixed order. */
+void sp_bias_backward(const sp_conv_how *how, size_t rows, int cout,
+                      const float *dy, float *db, float beta);
+
+#endif

@@ -1,0 +1,3 @@
+#include SP_HEADER
+
+int main(void) { return 0; }
