@@ -1,0 +1,162 @@
+/* Whole jobs: train, resume, evaluate, inspect. What the program's verbs call,
+ * and what a program of one's own may call in their place.
+ *
+ * Every call may fail; sp_last_error() then holds the text to show.
+ */
+#ifndef SPRAT_TRAIN_H
+#define SPRAT_TRAIN_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sprat/config.h"
+#include "sprat/data.h"
+#include "sprat/graph.h"
+#include "sprat/optim.h"
+
+/* The keys of section `model` that all models share. */
+typedef struct sp_model_cfg {
+    int classes;      /* 0: as the data set says */
+    const char *init; /* weights to start from, a safetensors file; "": none */
+} sp_model_cfg;
+
+/* The keys of section `train`. */
+typedef struct sp_train_cfg {
+    int epochs;
+    int max_steps;      /* stop after so many steps; 0: no limit */
+    double max_minutes; /* save and stop after so long; 0: no limit */
+    int batch;          /* samples of one step, the whole job's */
+    int micro_batch;    /* samples of one forward and backward; 0: all at once */
+    bool drop_last;     /* leave out the last short batch of an epoch */
+    int eval_batch;
+    int seed;
+    int threads;        /* 0: as many as the affinity mask allows */
+    bool planner;
+    int isa;            /* choices: auto|base|avx2|avx512 */
+    bool reference;     /* convolution by im2col and BLAS */
+    double label_smoothing;
+    int checkpoint_steps;      /* also save every so many steps; 0: no */
+    double checkpoint_minutes; /* also save after so long; 0: no */
+    int keep;           /* older checkpoints that stay beside last and best */
+} sp_train_cfg;
+
+/* The keys of section `log`. */
+typedef struct sp_log_cfg {
+    int every; /* steps between lines of metrics.jsonl and of the terminal */
+} sp_log_cfg;
+
+/* ---- Training ---------------------------------------------------------- */
+
+/* How a job reports and is told to stop. */
+typedef struct sp_job {
+    const char *run;  /* run folder; NULL: runs/NAME-YYYYmmdd-HHMMSS */
+    const char *name; /* NAME above: of the last config file */
+    bool overwrite;   /* an existing run folder is replaced */
+    FILE *terminal;   /* header, progress and results; NULL: none */
+    const volatile sig_atomic_t *stop; /* not 0: save and stop; NULL: never */
+    /* Set by the call: step 0 was reached, so that an error is the run's and
+     * not the configuration's. */
+    bool started;
+} sp_job;
+
+/* Train as configured, into a new run folder.
+ * Errors: SP_ENUMERIC (loss or gradient not finite: nothing was saved; step
+ * and layer are named), SP_ESTOPPED (saved first), and everything that config,
+ * data and files can give. */
+SP_MUST sp_err sp_train(const sp_config *c, sp_job *job);
+
+/* Continue the run in folder job->run from its last checkpoint, with
+ * `overrides` laid over its configuration. The result has the same bits as if
+ * the run had never stopped. */
+SP_MUST sp_err sp_resume(const sp_registry *r, const char *const *overrides,
+                         size_t override_count, sp_job *job);
+
+/* ---- Using what was trained -------------------------------------------- */
+
+typedef enum sp_part { SP_PART_TRAIN, SP_PART_VALID, SP_PART_TEST } sp_part;
+
+/* Means over every sample of a part, each counted once. */
+typedef struct sp_scores {
+    size_t count;
+    double loss;       /* per sample, without label smoothing */
+    double top1, top5; /* percent; top5 is NAN with 5 classes or fewer */
+} sp_scores;
+
+/* Score a checkpoint ("last", "best" or a folder in RUN/checkpoints).
+ * `threads` 0: as the run's configuration says. */
+SP_MUST sp_err sp_eval(const sp_registry *r, const char *run,
+                       const char *checkpoint, sp_part part, sp_scores *out);
+
+/* One image's answer. */
+typedef struct sp_prediction {
+    const char *file;
+    int label;         /* true class, when the file's folder is named as one;
+                          else -1 */
+    int best[5];       /* classes, the most likely first */
+    double confidence[5]; /* their softmax, 0 to 1 */
+} sp_prediction;
+
+/* Classify PNG files, or all in the class folders of a folder, with a run's
+ * best checkpoint. `each` gets them in the order of `files`; class names are
+ * `names` (NULL: numbers). Images are scaled to the network's input size. */
+typedef struct sp_predict_opt {
+    const char *run, *checkpoint;
+    const char *const *files;
+    size_t file_count;
+    void (*each)(void *arg, const sp_prediction *p, const char *const *names,
+                 int classes);
+    void *arg;
+} sp_predict_opt;
+
+SP_MUST sp_err sp_predict(const sp_registry *r, const sp_predict_opt *o);
+
+/* Replay the first `steps` steps of a run and compare the hashes of all
+ * parameters with those in hashes.jsonl. *compared: hashes that agreed.
+ * Errors: SP_ENUMERIC names the first step that differs; SP_EARG when the run
+ * has no hash within `steps`. */
+SP_MUST sp_err sp_verify(const sp_registry *r, const char *run, int64_t steps,
+                         int *compared);
+
+/* ---- Looking ahead ----------------------------------------------------- */
+
+/* What a configuration will need; opens no data. */
+typedef struct sp_info {
+    size_t params, params_1d;
+    double macs;       /* one sample */
+    sp_memory memory;  /* of one training step, bytes */
+    double dense_bytes, packet_bytes; /* gradients of a step on the wire */
+    sp_params *tensors; /* the store, for names and shapes (no values) */
+} sp_info;
+
+SP_MUST sp_err sp_info_open(const sp_config *c, sp_info *out);
+void sp_info_close(sp_info *i);
+
+/* Everything that can be found wrong before step 0, data included; writes a
+ * summary of what was found to `out` (may be NULL). */
+SP_MUST sp_err sp_check(const sp_config *c, FILE *out);
+
+/* Times of training steps on made-up data; opens none. */
+typedef struct sp_bench {
+    double step_ms, step_ms_min, step_ms_max; /* median, extremes */
+    double forward_ms, backward_ms, optim_ms, exchange_ms; /* medians */
+    double items_per_s;
+    double gflops;      /* 2 x 3 x MACs over step_ms */
+    double peak_gflops; /* measured by a loop of multiply-adds in this run */
+    double fraction_of_peak;
+    double peak_rss_mib;
+    int threads, ranks;
+    const char *isa;
+} sp_bench;
+
+SP_MUST sp_err sp_bench_run(const sp_config *c, int steps, sp_bench *out);
+
+/* Threads this process may use: its affinity mask. */
+int sp_threads_available(void);
+
+/* The i-th operator of the library, or NULL past the last. */
+const struct sp_op *sp_op_at(int i);
+
+#endif
