@@ -1,0 +1,31 @@
+/* SHA-256.
+ *
+ *   sp_hash h;
+ *   sp_hash_start(&h);
+ *   sp_hash_add(&h, bytes, n);    any number of times
+ *   sp_hash_end(&h, hex);
+ *
+ * Source: NIST 2015, FIPS 180-4, "Secure Hash Standard".
+ */
+#ifndef SPRAT_BASE_HASH_H
+#define SPRAT_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SP_HASH_HEX = 65 }; /* 64 hexadecimal digits and the closing 0 */
+
+/* A hash under way; a value, to be copied freely. */
+typedef struct sp_hash {
+    uint32_t state[8];
+    uint64_t size; /* bytes added */
+    uint8_t block[64];
+} sp_hash;
+
+void sp_hash_start(sp_hash *h);
+void sp_hash_add(sp_hash *h, const void *bytes, size_t n);
+
+/* The digest of everything added, in lower-case hexadecimal. */
+void sp_hash_end(sp_hash *h, char hex[SP_HASH_HEX]);
+
+#endif
