@@ -26,16 +26,27 @@ typedef struct sp_optimizer {
     sp_entry entry;
     int state_count;                       /* arrays kept per parameter */
     const char *state_names[SP_MAX_STATE]; /* PyTorch's: "momentum_buffer" */
+    /* Refuse settings that contradict each other (SP_ECONFIG); NULL: none
+     * can. */
+    sp_err (*check)(const void *own);
     /* Update the elements; called for parts of a parameter by several threads
      * at once, so it must not look beyond them. */
     void (*update)(const sp_update *u);
 } sp_optimizer;
 
+/* The rule's check of its settings. Errors: SP_ECONFIG. */
+SP_MUST sp_err sp_optimizer_check(const sp_optimizer *rule, const void *own);
+
+typedef enum sp_decay {
+    SP_DECAY_ALL,
+    SP_DECAY_MATRICES /* parameters of more than one dimension */
+} sp_decay;
+
 /* The keys that all optimizers share. */
 typedef struct sp_optim_cfg {
     double lr;
     double weight_decay;
-    int decay;   /* 0: all parameters; 1: those of more than one dimension */
+    int decay;   /* an sp_decay */
     double clip; /* largest global gradient norm; 0: no clipping */
 } sp_optim_cfg;
 
@@ -44,6 +55,7 @@ typedef struct sp_schedule_at {
     int epoch;       /* from 0 */
     int epochs;      /* in all */
     double progress; /* epochs done, with the fraction of the present one */
+    double warmup;   /* epochs of warm-up; set by sp_schedule_factor() */
 } sp_schedule_at;
 
 /* What a schedule that watches results remembers; saved in checkpoints. */
@@ -53,15 +65,26 @@ typedef struct sp_schedule_state {
     int bad;       /* epochs without improvement */
 } sp_schedule_state;
 
+/* The state before the first epoch. */
+sp_schedule_state sp_schedule_start(void);
+
 /* A schedule: its name in `schedule.name`, its keys and its rule. */
 typedef struct sp_schedule {
     sp_entry entry;
+    /* As for optimizers; may be NULL. */
+    sp_err (*check)(const void *own);
+    /* The last epoch that the settings name, so that one beyond the end of the
+     * run can be warned of; NULL: they name none. */
+    double (*last_epoch)(const void *own);
     /* The factor on optim.lr, before warm-up. */
     double (*factor)(const void *own, const sp_schedule_at *at,
                      const sp_schedule_state *s);
     /* Told each epoch's validation (else test) loss; NULL: does not care. */
     void (*observe)(const void *own, double loss, sp_schedule_state *s);
 } sp_schedule;
+
+/* The schedule's check of its settings. Errors: SP_ECONFIG. */
+SP_MUST sp_err sp_schedule_check(const sp_schedule *s, const void *own);
 
 /* The keys that all schedules share. */
 typedef struct sp_schedule_cfg {

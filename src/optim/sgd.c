@@ -1,0 +1,72 @@
+/* Stochastic gradient descent with momentum.
+ *
+ *   g   = scale * gradient + decay * w
+ *   buf = momentum * buf + g
+ *   w  -= lr * buf                      heavy ball
+ *   w  -= lr * (g + momentum * buf)     Nesterov
+ *
+ * Source: Sutskever, Martens, Dahl, Hinton 2013, "On the importance of
+ *         initialization and momentum in deep learning".
+ * Differs: PyTorch's form, in which the rate multiplies the whole buffer: a
+ *          change of the rate acts on past gradients too, and decay is part of
+ *          the gradient.
+ */
+#include <stddef.h>
+
+#include "sprat/optim.h"
+
+typedef struct sgd_cfg {
+    double momentum;
+    bool nesterov;
+} sgd_cfg;
+
+#define AT(field) offsetof(sgd_cfg, field)
+
+static const sp_key keys[] = {
+    { "momentum", SP_FLOAT, AT(momentum), "0.9", 0, 1,
+      "share of the last step that is kept", NULL },
+    { "nesterov", SP_BOOL, AT(nesterov), "false", 0, 0,
+      "look one step ahead (Nesterov's momentum)", NULL },
+};
+
+static sp_err check(const void *own)
+{
+    const sgd_cfg *c = own;
+
+    if (c->nesterov && c->momentum == 0)
+        return sp_fail(SP_ECONFIG, "optim.nesterov needs optim.momentum above "
+                                   "0: set it (0.9 is usual) or say "
+                                   "nesterov: false");
+    return SP_OK;
+}
+
+static void update(const sp_update *u)
+{
+    const sgd_cfg *c = u->own;
+    float m = (float)c->momentum, ahead = c->nesterov ? m : 1.0f;
+    float own = c->nesterov ? 1.0f : 0.0f;
+    float scale = u->scale, decay = u->decay, lr = u->lr;
+    float *restrict w = u->value, *restrict buf = u->state[0];
+    const float *restrict grad = u->grad;
+
+    for (size_t i = 0; i < u->n; i++) {
+        float g = scale * grad[i] + decay * w[i];
+        float b = m * buf[i] + g;
+
+        buf[i] = b;
+        w[i] -= lr * (own * g + ahead * b);
+    }
+}
+
+const sp_optimizer sp_optimizer_sgd = {
+    .entry = { .name = "sgd",
+               .help = "stochastic gradient descent, heavy-ball or Nesterov "
+                       "momentum",
+               .cfg_size = sizeof(sgd_cfg),
+               .keys = keys,
+               .key_count = sizeof keys / sizeof *keys },
+    .state_count = 1,
+    .state_names = { "momentum_buffer" },
+    .check = check,
+    .update = update,
+};
