@@ -1,0 +1,98 @@
+#include "base/hash.h"
+
+#include <string.h>
+
+/* Fractional parts of the cube roots of the first 64 primes (4.2.2). */
+static const uint32_t table[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
+    0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3,
+    0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
+    0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+    0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13,
+    0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
+    0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a,
+    0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+    0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static uint32_t rotate(uint32_t x, int n) { return x >> n | x << (32 - n); }
+
+/* The message schedule W of one block (6.2.2, step 1). */
+static void schedule(uint32_t w[64], const uint8_t *block)
+{
+    for (int t = 0; t < 16; t++, block += 4)
+        w[t] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 |
+               (uint32_t)block[2] << 8 | block[3];
+    for (int t = 16; t < 64; t++) {
+        uint32_t x = w[t - 15], y = w[t - 2];
+        w[t] = (rotate(y, 17) ^ rotate(y, 19) ^ y >> 10) + w[t - 7] +
+               (rotate(x, 7) ^ rotate(x, 18) ^ x >> 3) + w[t - 16];
+    }
+}
+
+static void add_block(uint32_t state[8], const uint8_t *block)
+{
+    uint32_t w[64], s[8];
+
+    schedule(w, block);
+    memcpy(s, state, sizeof s);
+    for (int t = 0; t < 64; t++) {
+        uint32_t a = s[0], e = s[4];
+        uint32_t choice = (e & s[5]) ^ (~e & s[6]);
+        uint32_t majority = (a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]);
+        uint32_t t1 = s[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+                      choice + table[t] + w[t];
+        uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority;
+        memmove(s + 1, s, 7 * sizeof *s);
+        s[4] += t1;
+        s[0] = t1 + t2;
+    }
+    for (int i = 0; i < 8; i++)
+        state[i] += s[i];
+}
+
+void sp_hash_start(sp_hash *h)
+{
+    /* Fractional parts of the square roots of the first 8 primes (5.3.3). */
+    *h = (sp_hash){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                               0x510e527f, 0x9b05688c, 0x1f83d9ab,
+                               0x5be0cd19 } };
+}
+
+void sp_hash_add(sp_hash *h, const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+    size_t held = h->size % 64;
+
+    h->size += n;
+    if (held > 0) {
+        size_t part = n < 64 - held ? n : 64 - held;
+        memcpy(h->block + held, p, part);
+        p += part;
+        n -= part;
+        if (held + part < 64)
+            return;
+        add_block(h->state, h->block);
+    }
+    for (; n >= 64; p += 64, n -= 64)
+        add_block(h->state, p);
+    if (n > 0)
+        memcpy(h->block, p, n);
+}
+
+void sp_hash_end(sp_hash *h, char hex[SP_HASH_HEX])
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t bits = h->size * 8;
+    uint8_t padding[72] = { 0x80 };
+    size_t n = 64 - (h->size + 8) % 64; /* 1 to 64, then the length */
+
+    for (int i = 0; i < 8; i++)
+        padding[n + (size_t)i] = (uint8_t)(bits >> (56 - 8 * i));
+    sp_hash_add(h, padding, n + 8);
+    for (int i = 0; i < 64; i++)
+        hex[i] = digits[h->state[i / 8] >> (28 - 4 * (i % 8)) & 15];
+    hex[64] = '\0';
+}
