@@ -1,0 +1,96 @@
+/* The tables of all instruction sets, and the choice among them. */
+#include "kernels/kernels.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "kernels/table.h"
+
+static bool has_base(void) { return true; }
+
+#if defined(__x86_64__)
+extern const sp_tiles sp_tiles_avx512, sp_tiles_avx2;
+
+static bool has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#endif
+extern const sp_tiles sp_tiles_base;
+
+/* The best first. */
+static const sp_kernels tables[] = {
+#if defined(__x86_64__)
+    { .isa = "avx512", .available = has_avx512, .tiles = &sp_tiles_avx512 },
+    { .isa = "avx2", .available = has_avx2, .tiles = &sp_tiles_avx2 },
+#endif
+    { .isa = "base", .available = has_base, .tiles = &sp_tiles_base },
+};
+
+const sp_kernels *sp_kernels_at(int i)
+{
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        if (tables[t].available() && i-- == 0)
+            return &tables[t];
+    return NULL;
+}
+
+const sp_kernels *sp_kernels_find(const char *isa)
+{
+    const sp_kernels *k = sp_kernels_at(0);
+
+    if (!isa || !strcmp(isa, "auto"))
+        return k;
+    for (int i = 0; (k = sp_kernels_at(i)); i++)
+        if (!strcmp(k->isa, isa))
+            return k;
+    return NULL;
+}
+
+const char *sp_kernels_isa(const sp_kernels *k) { return k->isa; }
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+typedef struct peak_work {
+    const sp_tiles *tiles;
+    size_t turns;
+} peak_work;
+
+static void peak_part(void *arg, size_t begin, size_t end)
+{
+    const peak_work *w = arg;
+    volatile float keep; /* or the compiler drops the loop */
+
+    for (size_t i = begin; i < end; i++)
+        keep = w->tiles->peak(w->turns);
+    (void)keep;
+}
+
+double sp_kernels_peak(const sp_kernels *k, int threads, double seconds)
+{
+    size_t parts = threads > 1 ? (size_t)threads : 1;
+    peak_work w = { .tiles = k->tiles, .turns = 1000000 };
+    double best = 0, end = now() + seconds;
+
+    /* The best of many short rounds: others may use the machine too. */
+    do {
+        double start = now();
+        sp_parallel_for(threads, parts, 1, peak_part, &w);
+        double rate = (double)parts * (double)w.turns *
+                      (double)w.tiles->peak_flops / (now() - start);
+        best = rate > best ? rate : best;
+    } while (now() < end);
+    return best * 1e-9;
+}
