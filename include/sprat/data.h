@@ -24,7 +24,8 @@ typedef struct sp_data_info {
 
 /* The keys that all data sets share. */
 typedef struct sp_data_cfg {
-    const char *root; /* "": the data set's usual folder */
+    const char *root; /* "": the data set's usual folder; of no meaning to a
+                         set that opens no files */
     int valid;        /* images held out of the training part */
     int augment;      /* choices: none|crop|flip|crop_flip, see augment.h */
     int pad;          /* pixels around the image before a crop */
@@ -57,9 +58,12 @@ typedef struct sp_data_set {
     void (*close)(void *state);
 } sp_data_set;
 
-/* Where a data folder is: `root` as given, then under $SPRAT_DATA, then under
- * /usr/share/datasets. *path is the caller's to free. Errors: SP_EIO, listing
- * the places that were tried. */
+/* ---- Helpers for readers ------------------------------------------------ */
+
+/* Where a data folder is: `root` as given, then (unless it is absolute) under
+ * $SPRAT_DATA, then under /usr/share/datasets. *path is the caller's to free.
+ * Errors: SP_EIO, listing the places that were tried; SP_EDATA for a file,
+ * such as an archive, in the folder's place. */
 SP_MUST sp_err sp_data_find(const char *root, char **path);
 
 /* Read a whole file, unpacking it when it is gzip. *bytes is the caller's to
@@ -81,5 +85,36 @@ SP_MUST sp_err sp_png_read(const char *path, int h, int w, int c, bool resize,
 
 /* The size and channels (after conversion: 1 or 3) a PNG declares. */
 SP_MUST sp_err sp_png_size(const char *path, int *h, int *w, int *c);
+
+/* A file or folder whose presence tells what is wrong with a data folder. */
+typedef struct sp_records_hint {
+    const char *file; /* relative to the root */
+    const char *text; /* what it means and what to do */
+} sp_records_hint;
+
+/* Files of records of one size: label bytes, then c planes of h x w bytes. */
+typedef struct sp_records {
+    const char *set; /* its name, for messages */
+    int h, w, c, classes;
+    int label_bytes, label_at; /* bytes before the image; which one counts */
+    size_t per_file;           /* records in each file */
+    const char *const *files[SP_SPLITS]; /* names; each list ends with NULL */
+    const char *const *class_names;      /* or NULL */
+    const char *names_file; /* class names, one a line: read if it is there;
+                               or NULL */
+    const sp_records_hint *hints; /* tried in order when a file is missing */
+    size_t hint_count;
+} sp_records;
+
+/* The functions of a data set whose files are described by `format`, which
+ * must outlive *state. Opening reads all files and checks every label.
+ * Errors: SP_EDATA, SP_EIO: a file missing, of another size, with a label out
+ * of range (naming file, record and value). */
+void sp_records_describe(const sp_records *format, sp_data_info *info);
+SP_MUST sp_err sp_records_open(const sp_records *format, const char *root,
+                               sp_data_info *info, void **state);
+sp_err sp_records_read(const void *state, sp_split split, size_t i,
+                       uint8_t *image, int *label);
+void sp_records_close(void *state);
 
 #endif

@@ -119,6 +119,7 @@ typedef struct sp_graph_opt {
     bool reference;   /* convolution by im2col and BLAS instead of tiles */
     bool no_memory;   /* sp_compile() checks and plans but allocates nothing:
                          for reports on networks of any size */
+    bool input_grads; /* plan gradients of float inputs too: for checks */
 } sp_graph_opt;
 
 /* A program under recording over the store `p`. A store that is already
@@ -150,6 +151,11 @@ sp_param *sp_weight(sp_graph *g, const char *name, const int *dims,
                     sp_init init);
 sp_param *sp_buffer(sp_graph *g, const char *name, const int *dims,
                     sp_init init);
+
+/* Make the graph's first error, as any failing record call does: how a builder
+ * refuses a value that does not fit. */
+void sp_graph_fail(sp_graph *g, sp_err e, const char *fmt, ...)
+    SP_PRINTF(3, 4);
 
 /* Whether the graph was opened for training. */
 bool sp_is_training(const sp_graph *g);
@@ -219,7 +225,8 @@ void sp_find_nonfinite(sp_graph *g, const sp_run *run, const char **where);
 
 /* The worst disagreement that sp_gradcheck() found. */
 typedef struct sp_gradcheck_result {
-    double error;     /* |analytic - numeric| / max(1, |numeric|, scale) */
+    double error;     /* |analytic - numeric| over the largest gradient of the
+                         same array (at least 0.01) */
     const char *name; /* of the parameter or input, owned by the graph */
     size_t element;
     double analytic, numeric;

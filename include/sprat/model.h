@@ -19,8 +19,4 @@ typedef struct sp_model {
     sp_tensor *(*build)(sp_graph *g, sp_tensor *x, const sp_model_args *a);
 } sp_model;
 
-/* Make the graph's first error, as any failing record call does. */
-void sp_graph_fail(sp_graph *g, sp_err e, const char *fmt, ...)
-    SP_PRINTF(3, 4);
-
 #endif

@@ -1,0 +1,283 @@
+/* Compiling: what the loss reaches, which gradient is written first and which
+ * is final when, how long every buffer lives, and where it stands.
+ *
+ * Time: forward of step i is at i, its backward at 2 * steps - 1 - i.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/plan.h"
+#include "graph/program.h"
+#include "kernels/kernels.h"
+
+/* The buffers under planning. */
+typedef struct sp_blocks {
+    sp_block *at;
+    int count;
+    size_t unplanned; /* bytes without sharing */
+} sp_blocks;
+
+static sp_value *value_of(sp_tensor *t) { return (sp_value *)t; }
+
+static int backward_time(const sp_graph *g, int step)
+{
+    return 2 * g->steps.count - 1 - step;
+}
+
+static int end_time(const sp_graph *g)
+{
+    return g->opt.train ? 2 * g->steps.count - 1 : g->steps.count - 1;
+}
+
+/* Whether a gradient with respect to a value is of use to anyone; those of
+ * earlier values are known. */
+static bool wants_grad(const sp_graph *g, const sp_value *v, const bool *wanted)
+{
+    if (v->t.dtype != SP_F32)
+        return false;
+    if (v->producer < 0)
+        return g->opt.input_grads;
+
+    const sp_node *n = &sp_step_at(g, v->producer)->node;
+    bool any = false;
+    for (int i = 0; i < n->p_count; i++)
+        any |= !n->p[i]->buffer;
+    for (int i = 0; i < n->x_count; i++)
+        any |= wanted[n->x[i]->index];
+    return any && n->op->backward;
+}
+
+/* Walk back from the loss: mark the steps and values that get gradients, the
+ * first writer of each (the last step that reads it) and the last of each
+ * parameter (the first step that uses it). */
+static void mark_reached(sp_graph *g, bool *wanted)
+{
+    for (int i = 0; i < g->values.count; i++)
+        wanted[i] = wants_grad(g, sp_value_at(g, i), wanted);
+    for (int i = 0; i < g->params->list.count; i++)
+        g->final[i] = -1;
+    g->loss->reached = wanted[g->loss->t.index];
+    for (int i = g->steps.count - 1; i >= 0; i--) {
+        sp_step *s = sp_step_at(g, i);
+        sp_node *n = &s->node;
+        for (int k = 0; k < n->y_count; k++)
+            s->reached |= value_of(n->y[k])->reached;
+        if (!s->reached)
+            continue;
+        for (int k = 0; k < n->x_count; k++) {
+            sp_value *v = value_of(n->x[k]);
+            n->x_add |= (unsigned)v->reached << k;
+            v->reached |= wanted[v->t.index];
+        }
+        for (int k = 0; k < n->p_count; k++) {
+            int p = n->p[k]->index;
+            n->p_add |= (unsigned)(g->final[p] >= 0) << k;
+            g->final[p] = i;
+        }
+    }
+}
+
+static sp_err check_reached(sp_graph *g)
+{
+    for (int i = 0; i < g->params->list.count; i++) {
+        const sp_param *p = sp_params_at(g->params, i);
+        if (!p->buffer && g->final[i] < 0)
+            return sp_fail(SP_EARG,
+                           "parameter %s: the loss does not depend on it",
+                           p->name);
+    }
+    return SP_OK;
+}
+
+static sp_err prepare_backward(sp_graph *g)
+{
+    if (!g->loss)
+        return sp_fail(SP_EARG, "a training program needs an output 'loss'");
+
+    bool *wanted = malloc(((size_t)g->values.count + 1) * sizeof *wanted);
+    g->final = malloc(((size_t)g->params->list.count + 1) * sizeof *g->final);
+    if (!wanted || !g->final) {
+        free(wanted);
+        return sp_fail(SP_ENOMEM, "compiling: out of memory");
+    }
+    mark_reached(g, wanted);
+    free(wanted);
+    return check_reached(g);
+}
+
+static int add_block(sp_blocks *b, size_t size, int first, int last)
+{
+    size = (size + SP_ALIGN - 1) / SP_ALIGN * SP_ALIGN;
+    b->at[b->count] = (sp_block){ size, first, last, 0 };
+    b->unplanned += size;
+    return b->count++;
+}
+
+/* Lengthen a block's life. */
+static void live_until(sp_blocks *b, int block, int time)
+{
+    if (b->at[block].last < time)
+        b->at[block].last = time;
+}
+
+/* Every value lives from its step to its last reader. */
+static void add_values(sp_graph *g, sp_blocks *b)
+{
+    for (int i = 0; i < g->values.count; i++) {
+        sp_value *v = sp_value_at(g, i);
+        size_t size = sp_count(v->t.shape) * 4; /* both dtypes */
+        int first = v->producer < 0 ? 0 : v->producer;
+        int last = v->producer < 0 || v->output ? end_time(g) : first;
+        v->block = add_block(b, size, first, last);
+    }
+    for (int i = 0; i < g->steps.count; i++) {
+        sp_step *s = sp_step_at(g, i);
+        const sp_node *n = &s->node;
+        int back = backward_time(g, i);
+        for (int k = 0; k < n->x_count; k++)
+            live_until(b, value_of(n->x[k])->block,
+                       s->reached && (n->keep_x >> k & 1) ? back : i);
+        for (int k = 0; k < n->y_count; k++)
+            if (s->reached && (n->keep_y >> k & 1))
+                live_until(b, value_of(n->y[k])->block, back);
+        if (n->saved)
+            s->saved_block = add_block(b, n->saved, i, s->reached ? back : i);
+    }
+}
+
+/* Every gradient lives from its first writer to its value's own step. */
+static void add_grads(sp_graph *g, sp_blocks *b)
+{
+    for (int i = g->steps.count - 1; i >= 0; i--) {
+        const sp_step *s = sp_step_at(g, i);
+        for (int k = 0; s->reached && k < s->node.x_count; k++) {
+            sp_value *v = value_of(s->node.x[k]);
+            int last =
+                v->producer < 0 ? end_time(g) : backward_time(g, v->producer);
+            if (v->reached && v->grad_block < 0)
+                v->grad_block = add_block(b, sp_count(v->t.shape) * 4,
+                                          backward_time(g, i), last);
+        }
+    }
+    if (g->loss && g->loss->reached) /* written before the first step */
+        g->loss->grad_block =
+            add_block(b, sp_count(g->loss->t.shape) * 4, g->steps.count,
+                      backward_time(g, g->loss->producer));
+}
+
+/* Let an element-wise step's result take its input's memory where nobody
+ * reads the input afterwards. */
+static void share_in_place(sp_graph *g, sp_blocks *b)
+{
+    for (int i = 0; i < g->steps.count; i++) {
+        const sp_node *n = &sp_step_at(g, i)->node;
+        if (!n->inplace || n->x_count == 0)
+            continue;
+        sp_value *x = value_of(n->x[0]), *y = value_of(n->y[0]);
+        sp_block *from = &b->at[x->block], *to = &b->at[y->block];
+        if (x->producer < 0 || from->last != i || from->size != to->size)
+            continue;
+        from->last = to->last;
+        *to = (sp_block){ 0, to->first, to->first, 0 };
+        y->block = x->block;
+    }
+}
+
+static sp_err allocate(sp_graph *g, const sp_blocks *b)
+{
+    if (!g->opt.no_planner) {
+        g->planned = sp_block_alloc(g->memory.planned);
+        if (!g->planned)
+            return sp_fail(SP_ENOMEM,
+                           "activations: no memory for %zu MiB; a smaller "
+                           "train.micro_batch needs less",
+                           g->memory.planned >> 20);
+    } else {
+        g->own = calloc((size_t)b->count + 1, sizeof *g->own);
+        for (int i = 0; g->own && i < b->count; i++, g->own_count++)
+            if (!(g->own[i] = sp_block_alloc(b->at[i].size)))
+                break;
+        if (!g->own || g->own_count < b->count)
+            return sp_fail(SP_ENOMEM,
+                           "activations without planner: no memory for %zu "
+                           "MiB; leave train.planner on",
+                           g->memory.unplanned >> 20);
+    }
+    g->scratch = sp_block_alloc(g->memory.scratch);
+    if (!g->scratch)
+        return sp_fail(SP_ENOMEM, "work space: no memory for %zu MiB",
+                       g->memory.scratch >> 20);
+    return SP_OK;
+}
+
+static void *place(const sp_graph *g, const sp_blocks *b, int block)
+{
+    if (block < 0)
+        return NULL;
+    return g->opt.no_planner ? g->own[block]
+                             : (char *)g->planned + b->at[block].offset;
+}
+
+static void set_pointers(sp_graph *g, const sp_blocks *b)
+{
+    for (int i = 0; i < g->values.count; i++) {
+        sp_value *v = sp_value_at(g, i);
+        v->t.data = place(g, b, v->block);
+        v->t.grad = place(g, b, v->grad_block);
+        if (v->producer < 0)
+            memset(v->t.data, 0, sp_count(v->t.shape) * 4);
+    }
+    for (int i = 0; i < g->steps.count; i++) {
+        sp_step *s = sp_step_at(g, i);
+        s->node.saved_data = place(g, b, s->saved_block);
+        s->node.scratch_data = g->scratch;
+    }
+}
+
+static sp_err plan_memory(sp_graph *g, sp_blocks *b)
+{
+    add_values(g, b);
+    if (g->opt.train)
+        add_grads(g, b);
+    g->memory.unplanned = b->unplanned;
+    for (int i = 0; i < g->steps.count; i++) {
+        size_t scratch = sp_step_at(g, i)->node.scratch;
+        if (scratch > g->memory.scratch)
+            g->memory.scratch = scratch;
+    }
+    if (!g->opt.no_planner)
+        share_in_place(g, b);
+    g->memory.lower_bound =
+        sp_plan_lower_bound(b->at, b->count, end_time(g) + 1);
+    if (sp_plan(b->at, b->count, &g->memory.planned) != 0)
+        return sp_fail(SP_ENOMEM, "planning: out of memory");
+    if (g->opt.no_planner)
+        g->memory.planned = b->unplanned;
+    if (g->opt.no_memory)
+        return SP_OK;
+    SP_TRY(allocate(g, b));
+    SP_TRY(sp_params_seal(g->params, g->opt.train));
+    set_pointers(g, b);
+    return SP_OK;
+}
+
+sp_err sp_compile(sp_graph *g)
+{
+    if (g->err != SP_OK)
+        return sp_fail(g->err, "%s", g->error);
+    if (g->scope[0])
+        return sp_fail(SP_EARG, "scope '%s' was not closed by sp_pop()",
+                       g->scope);
+    if (g->steps.count == 0)
+        return sp_fail(SP_EARG, "an empty program cannot be compiled");
+    if (g->opt.train)
+        SP_TRY(prepare_backward(g));
+
+    size_t room = (size_t)(2 * g->values.count + g->steps.count + 1);
+    sp_blocks b = { .at = malloc(room * sizeof *b.at) };
+    if (!b.at)
+        return sp_fail(SP_ENOMEM, "compiling: out of memory");
+    sp_err e = plan_memory(g, &b);
+    free(b.at);
+    return e;
+}

@@ -1,0 +1,78 @@
+/* What a graph is inside; shared by the files of this folder. */
+#ifndef SP_PROGRAM_H
+#define SP_PROGRAM_H
+
+#include "base/arena.h"
+#include "sprat/op.h"
+
+/* A tensor with what compiling needs to know of it. */
+typedef struct sp_value {
+    sp_tensor t;           /* first: an sp_tensor * is an sp_value * */
+    int producer;          /* index of the node; -1: an input */
+    const char *output;    /* the name it is kept under; NULL: none */
+    bool reached;          /* by the loss: has a gradient */
+    int block, grad_block; /* in the plan; -1: none */
+} sp_value;
+
+/* A node with what only the graph needs. */
+typedef struct sp_step {
+    sp_node node; /* first */
+    bool reached; /* runs in backward */
+    int saved_block;
+} sp_step;
+
+/* A growing array of pointers. */
+typedef struct sp_pointers {
+    void **at;
+    int count, room;
+} sp_pointers;
+
+bool sp_pointers_add(sp_pointers *p, void *item);
+
+struct sp_params {
+    sp_arena arena;
+    sp_pointers list; /* sp_param */
+    bool sealed;      /* compiled: no new ones */
+    float *values, *grads, *buffers;
+};
+
+struct sp_graph {
+    sp_params *params;
+    sp_graph_opt opt;
+    const sp_kernels *kernels;
+    sp_arena arena;
+    sp_err err;
+    char error[2048];
+    char scope[256];
+    sp_pointers values; /* sp_value */
+    sp_pointers steps;  /* sp_step */
+    sp_value *loss;
+    sp_value dummy; /* what failed calls return */
+    sp_param dummy_param;
+    int *final; /* by parameter: the step whose backward ends it */
+    sp_memory memory;
+    void *planned, *scratch;
+    void **own; /* without planner: every block's memory */
+    int own_count;
+    char where[320]; /* of sp_find_nonfinite() */
+};
+
+static inline sp_value *sp_value_at(const sp_graph *g, int i)
+{
+    return g->values.at[i];
+}
+
+static inline sp_step *sp_step_at(const sp_graph *g, int i)
+{
+    return g->steps.at[i];
+}
+
+/* Give a store its blocks, gradients too when `grads`; no effect when they are
+ * there. Errors: SP_ENOMEM. */
+SP_MUST sp_err sp_params_seal(sp_params *p, bool grads);
+
+/* `size` bytes aligned to SP_ALIGN, with SP_ALIGN readable bytes behind; freed
+ * with free(). NULL: out of memory. */
+void *sp_block_alloc(size_t size);
+
+#endif
