@@ -1,0 +1,133 @@
+/* The sprat program: `sprat VERB ...`. Each verb is a row of the table below
+ * and lives in a file of its group; sprat.h says what they share. */
+#include "sprat.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const sp_verb *const verbs[] = {
+    &sp_verb_train, &sp_verb_resume,    &sp_verb_eval,    &sp_verb_predict,
+    &sp_verb_info,  &sp_verb_check,     &sp_verb_bench,   &sp_verb_verify,
+    &sp_verb_list,  &sp_verb_gradcheck, &sp_verb_version,
+};
+
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static const char *verb_next(const void *unused, size_t i)
+{
+    (void)unused;
+    return i < VERBS ? verbs[i]->name : i == VERBS ? "help" : NULL;
+}
+
+static const sp_verb *verb_find(const char *name)
+{
+    for (size_t i = 0; i < VERBS; i++) {
+        if (strcmp(verbs[i]->name, name) == 0)
+            return verbs[i];
+    }
+    return NULL;
+}
+
+static void usage(FILE *out)
+{
+    fputs("sprat " SP_VERSION ": trains neural networks on CPUs\n\n"
+          "usage: sprat VERB ...\n\n",
+          out);
+    for (size_t i = 0; i < VERBS; i++)
+        fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->help);
+    fputs("  help       tell more about a verb\n\n"
+          "A first run:  sprat train configs/fashion/quickstart.yaml\n"
+          "Exit status:  0 done; 1 the run failed; 2 usage, configuration or "
+          "data;\n"
+          "              3 stopped on request, after saving; 4 a value is "
+          "not finite\n",
+          out);
+}
+
+static void usage_of(const sp_verb *v, FILE *out)
+{
+    fprintf(out, "usage: sprat %s %s", v->name, v->words);
+    if (v->overrides)
+        fputs(" [section.key=value ...]", out);
+    for (int i = 0; i < SP_FLAGS_MAX && v->flags[i].name; i++)
+        fprintf(out, v->flags[i].value ? " [--%s %s]" : " [--%s]",
+                v->flags[i].name, v->flags[i].value);
+    fprintf(out, "\n\n%s\n\n", v->help);
+    for (int i = 0; i < SP_FLAGS_MAX && v->flags[i].name; i++) {
+        const sp_flag *f = &v->flags[i];
+        char left[64];
+        snprintf(left, sizeof left, "--%s%s%s", f->name, f->value ? " " : "",
+                 f->value ? f->value : "");
+        fprintf(out, "  %-22s %s\n", left, f->help);
+    }
+    if (v->flags[0].name)
+        fputs("\n", out);
+    fputs(v->examples, out);
+}
+
+static int help(int argc, char **argv)
+{
+    const sp_verb *v;
+
+    if (argc == 0) {
+        usage(stdout);
+        return SP_EXIT_DONE;
+    }
+    v = verb_find(argv[0]);
+    if (!v)
+        return sp_unknown("verb", argv[0], verb_next, NULL);
+    usage_of(v, stdout);
+    return SP_EXIT_DONE;
+}
+
+static int run_verb(const sp_verb *v, int argc, char **argv)
+{
+    sp_args args;
+    int status = SP_EXIT_USAGE;
+
+    if (sp_args_parse(&args, v, argc, argv)) {
+        if (args.help) {
+            usage_of(v, stdout);
+            status = SP_EXIT_DONE;
+        } else {
+            status = v->run(&args);
+        }
+    }
+    sp_args_free(&args);
+    return status;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    const char *name = argv[1];
+    const sp_verb *v;
+
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 ||
+        strcmp(name, "-h") == 0)
+        return help(argc - 2, argv + 2);
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    v = verb_find(name);
+    if (!v)
+        return sp_unknown("verb", name, verb_next, NULL);
+    return run_verb(v, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+    int status;
+
+    if (argc < 2) {
+        usage(stderr);
+        return SP_EXIT_USAGE;
+    }
+    status = dispatch(argc, argv);
+    /* A full disk behind a redirection shows only now. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        sp_say("standard output cannot be written");
+        if (status == SP_EXIT_DONE)
+            status = SP_EXIT_FAILED;
+    }
+    return status;
+}

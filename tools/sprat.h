@@ -1,0 +1,110 @@
+/* The sprat program: what its verbs share. */
+#ifndef SPRAT_TOOLS_SPRAT_H
+#define SPRAT_TOOLS_SPRAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/json.h"
+#include "sprat/config.h"
+
+/* Exit statuses. */
+enum {
+    SP_EXIT_DONE = 0,
+    SP_EXIT_FAILED = 1,     /* the run failed */
+    SP_EXIT_USAGE = 2,      /* usage, configuration or data, before step 0 */
+    SP_EXIT_STOPPED = 3,    /* stopped on request, after saving */
+    SP_EXIT_NUMERIC = 4,    /* the loss or a gradient is not finite */
+    SP_EXIT_IMPATIENT = 130 /* interrupted twice */
+};
+
+/* ---- Verbs and their arguments (sprat_args.c) --------------------------- */
+
+enum { SP_FLAGS_MAX = 4 };
+
+/* An option of a verb. */
+typedef struct sp_flag {
+    const char *name;  /* without the dashes */
+    const char *value; /* what it takes, "DIR"; NULL: it is a switch */
+    const char *help;
+} sp_flag;
+
+typedef struct sp_args sp_args;
+
+/* One verb of the program: a row of its table. */
+typedef struct sp_verb {
+    const char *name;
+    const char *words;    /* operands as they stand in the usage line */
+    int least, most;      /* how many operands; most -1: any number */
+    bool overrides;       /* takes section.key=value */
+    const char *help;     /* one line */
+    const char *examples; /* whole lines, the details before them */
+    sp_flag flags[SP_FLAGS_MAX];
+    int (*run)(const sp_args *a); /* gives the exit status */
+} sp_verb;
+
+/* A verb's arguments, taken apart. Words point into argv. */
+struct sp_args {
+    const sp_verb *verb;
+    const char **words;
+    size_t word_count;
+    const char **overrides;
+    size_t override_count;
+    const char *flags[SP_FLAGS_MAX]; /* value of verb->flags[i]; "" for a
+                                        switch; NULL: not given */
+    bool help;                       /* --help or -h was among them */
+};
+
+/* Take the arguments behind a verb apart: --option VALUE or --option=VALUE,
+ * section.key=value (a '/' before the '=' makes it a file's name), operands;
+ * behind `--` there are only operands. False: it was said on stderr what is
+ * wrong. The caller frees with sp_args_free() in either case. */
+bool sp_args_parse(sp_args *a, const sp_verb *v, int argc, char **argv);
+void sp_args_free(sp_args *a);
+
+/* The value given for an option of the verb, or NULL. */
+const char *sp_args_flag(const sp_args *a, const char *name);
+
+/* The same as a whole number of at least 1, `fallback` if not given. False: it
+ * was said on stderr what is wrong. */
+bool sp_args_count(const sp_args *a, const char *name, long fallback,
+                   long *out);
+
+/* ---- Talking (sprat_talk.c) --------------------------------------------- */
+
+/* "sprat: ..." on stderr; each line of the text gets its own prefix. */
+void sp_say(const char *fmt, ...) SP_PRINTF(1, 2);
+
+/* Say sp_last_error() and give the exit status of a failure before step 0. */
+int sp_refuse(sp_err e);
+
+/* Say that a word is unknown, with the nearest one if there is any; `what` is
+ * the kind of word, "verb". Gives SP_EXIT_USAGE. */
+int sp_unknown(const char *what, const char *word,
+               const char *(*next)(const void *arg, size_t i), const void *arg);
+
+/* Print the finished object as the only line of stdout, and free it. Gives the
+ * exit status. */
+int sp_print_json(sp_json *j);
+
+/* ---- Configurations (sprat_talk.c) -------------------------------------- */
+
+/* The registry and the configuration that a verb's words and overrides
+ * describe. Zero means: not opened; sp_opened_free() may always be called. */
+typedef struct sp_opened {
+    sp_registry *registry;
+    sp_config *config;
+} sp_opened;
+
+SP_MUST sp_err sp_opened_registry(sp_opened *o);
+SP_MUST sp_err sp_opened_config(sp_opened *o, const sp_args *a);
+void sp_opened_free(sp_opened *o);
+
+/* ---- The verbs ----------------------------------------------------------- */
+
+extern const sp_verb sp_verb_train, sp_verb_resume;
+extern const sp_verb sp_verb_eval, sp_verb_verify, sp_verb_predict;
+extern const sp_verb sp_verb_info, sp_verb_check, sp_verb_bench;
+extern const sp_verb sp_verb_list, sp_verb_gradcheck, sp_verb_version;
+
+#endif

@@ -1,0 +1,156 @@
+/* Command lines, taken apart. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sprat.h"
+
+static int flag_count(const sp_verb *v)
+{
+    int n = 0;
+
+    while (n < SP_FLAGS_MAX && v->flags[n].name)
+        n++;
+    return n;
+}
+
+/* The option that the first `length` letters of `name` spell, or -1. */
+static int flag_find(const sp_verb *v, const char *name, size_t length)
+{
+    for (int i = 0; i < flag_count(v); i++) {
+        const char *known = v->flags[i].name;
+        if (strlen(known) == length && memcmp(known, name, length) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static const char *flag_next(const void *verb, size_t i)
+{
+    const sp_verb *v = verb;
+
+    return i < (size_t)flag_count(v) ? v->flags[i].name : NULL;
+}
+
+/* One --option, whose value may be the following word. Gives how many words
+ * it took, 0 after saying what is wrong. */
+static int take_flag(sp_args *a, const char *word, const char *following)
+{
+    const char *name = word + 2;
+    size_t length = strcspn(name, "=");
+    int i = flag_find(a->verb, name, length);
+    const sp_flag *f;
+
+    if (i < 0) {
+        sp_unknown("option", word, flag_next, a->verb);
+        return 0;
+    }
+    f = &a->verb->flags[i];
+    if (a->flags[i]) {
+        sp_say("--%s is given twice", f->name);
+        return 0;
+    }
+    if (!f->value && name[length]) {
+        sp_say("--%s takes no value", f->name);
+        return 0;
+    }
+    if (!f->value) {
+        a->flags[i] = "";
+        return 1;
+    }
+    a->flags[i] = name[length] ? name + length + 1 : following;
+    if (!a->flags[i] || !*a->flags[i]) {
+        sp_say("--%s needs a value: --%s %s", f->name, f->name, f->value);
+        return 0;
+    }
+    return name[length] ? 1 : 2;
+}
+
+/* section.key=value; a path such as ./a.b=c is an operand. */
+static bool is_override(const char *word)
+{
+    size_t length = strcspn(word, "=/");
+
+    return word[length] == '=';
+}
+
+static bool check_operands(const sp_args *a)
+{
+    const sp_verb *v = a->verb;
+
+    if (a->word_count < (size_t)v->least ||
+        (v->most >= 0 && a->word_count > (size_t)v->most)) {
+        sp_say("%s: usage: sprat %s %s", v->name, v->name, v->words);
+        sp_say("`sprat help %s` tells more", v->name);
+        return false;
+    }
+    return true;
+}
+
+bool sp_args_parse(sp_args *a, const sp_verb *v, int argc, char **argv)
+{
+    bool options = true;
+
+    *a = (sp_args){ .verb = v };
+    a->words = calloc((size_t)argc + 1, sizeof *a->words);
+    a->overrides = calloc((size_t)argc + 1, sizeof *a->overrides);
+    if (!a->words || !a->overrides) {
+        sp_say("out of memory");
+        return false;
+    }
+    for (int i = 0, used; i < argc; i += used) {
+        const char *word = argv[i];
+        used = 1;
+        if (options && strcmp(word, "--") == 0) {
+            options = false;
+        } else if (options &&
+                   (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+            a->help = true;
+            return true;
+        } else if (options && strncmp(word, "--", 2) == 0) {
+            used = take_flag(a, word, i + 1 < argc ? argv[i + 1] : NULL);
+            if (!used)
+                return false;
+        } else if (options && word[0] == '-' && word[1]) {
+            sp_unknown("option", word, flag_next, v);
+            return false;
+        } else if (options && v->overrides && is_override(word)) {
+            a->overrides[a->override_count++] = word;
+        } else {
+            a->words[a->word_count++] = word;
+        }
+    }
+    return check_operands(a);
+}
+
+void sp_args_free(sp_args *a)
+{
+    free(a->words);
+    free(a->overrides);
+    *a = (sp_args){ 0 };
+}
+
+const char *sp_args_flag(const sp_args *a, const char *name)
+{
+    int i = flag_find(a->verb, name, strlen(name));
+
+    return i < 0 ? NULL : a->flags[i];
+}
+
+bool sp_args_count(const sp_args *a, const char *name, long fallback, long *out)
+{
+    const char *text = sp_args_flag(a, name);
+    char *end;
+
+    if (!text) {
+        *out = fallback;
+        return true;
+    }
+    errno = 0;
+    *out = strtol(text, &end, 10);
+    if (errno || end == text || *end || *out < 1 || *out > 1000000000) {
+        sp_say("--%s %s: want a whole number from 1 to 1000000000", name, text);
+        return false;
+    }
+    return true;
+}

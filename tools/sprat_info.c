@@ -1,0 +1,155 @@
+/* sprat info, sprat check. */
+#include <stdio.h>
+
+#include "sprat.h"
+#include "sprat/train.h"
+
+static const double mib = 1024.0 * 1024.0;
+
+/* Write a parameter's dimensions as "16x3x3x3". */
+static void shape_text(const sp_param *p, char *out, size_t size)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < p->ndim && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, i ? "x%d" : "%d",
+                                 p->dims[i]);
+}
+
+static void print_text(const sp_info *info)
+{
+    const sp_param *p;
+    char shape[64];
+
+    for (int i = 0; (p = sp_params_at(info->tensors, i)); i++) {
+        if (p->buffer)
+            continue;
+        shape_text(p, shape, sizeof shape);
+        printf("%-36s %16s %10zu\n", p->name, shape, p->count);
+    }
+    printf("\nparameters     %zu, of them %zu in 1-D tensors\n", info->params,
+           info->params_1d);
+    printf("MACs           %.0f a sample, forward\n", info->macs);
+    printf("activations    %.1f MiB a step (%.1f unplanned, no plan can do "
+           "with less than %.1f)\n",
+           (double)info->memory.planned / mib,
+           (double)info->memory.unplanned / mib,
+           (double)info->memory.lower_bound / mib);
+    printf("work space     %.1f MiB\n", (double)info->memory.scratch / mib);
+    printf("on the wire    %.0f bytes a step, dense %.0f (%.1fx)\n",
+           info->packet_bytes, info->dense_bytes,
+           info->dense_bytes / info->packet_bytes);
+}
+
+static void print_tensors(sp_json *j, const sp_params *params)
+{
+    const sp_param *p;
+
+    sp_json_list(j, "tensors");
+    for (int i = 0; (p = sp_params_at(params, i)); i++) {
+        if (p->buffer)
+            continue;
+        sp_json_open(j, NULL);
+        sp_json_text(j, "name", p->name);
+        sp_json_list(j, "shape");
+        for (int d = 0; d < p->ndim; d++)
+            sp_json_int(j, NULL, p->dims[d]);
+        sp_json_close(j);
+        sp_json_int(j, "params", (int64_t)p->count);
+        sp_json_close(j);
+    }
+    sp_json_close(j);
+}
+
+static int print_object(const sp_info *info)
+{
+    sp_json j = { 0 };
+
+    sp_json_open(&j, NULL);
+    sp_json_int(&j, "params", (int64_t)info->params);
+    /* Nothing switches to low rank in this version. */
+    sp_json_int(&j, "params_after_switch", (int64_t)info->params);
+    sp_json_int(&j, "params_1d", (int64_t)info->params_1d);
+    sp_json_number(&j, "macs", info->macs);
+    sp_json_number(&j, "activation_mib", (double)info->memory.planned / mib);
+    sp_json_number(&j, "unplanned_mib", (double)info->memory.unplanned / mib);
+    sp_json_number(&j, "lower_bound_mib",
+                   (double)info->memory.lower_bound / mib);
+    print_tensors(&j, info->tensors);
+    sp_json_number(&j, "dense_bytes", info->dense_bytes);
+    sp_json_number(&j, "packet_bytes", info->packet_bytes);
+    sp_json_number(&j, "compression_ratio",
+                   info->dense_bytes / info->packet_bytes);
+    sp_json_close(&j);
+    return sp_print_json(&j);
+}
+
+static int info(const sp_args *a)
+{
+    sp_opened o = { 0 };
+    sp_info facts = { 0 };
+    sp_err e = sp_opened_config(&o, a);
+    int status;
+
+    if (e == SP_OK)
+        e = sp_info_open(o.config, &facts);
+    if (e != SP_OK) {
+        sp_opened_free(&o);
+        return sp_refuse(e);
+    }
+    if (sp_args_flag(a, "json")) {
+        status = print_object(&facts);
+    } else {
+        print_text(&facts);
+        status = SP_EXIT_DONE;
+    }
+    sp_info_close(&facts);
+    sp_opened_free(&o);
+    return status;
+}
+
+static int check(const sp_args *a)
+{
+    sp_opened o = { 0 };
+    sp_err e = sp_opened_config(&o, a);
+
+    if (e == SP_OK)
+        e = sp_check(o.config, stdout);
+    sp_opened_free(&o);
+    return e == SP_OK ? SP_EXIT_DONE : sp_refuse(e);
+}
+
+const sp_verb sp_verb_info = {
+    .name = "info",
+    .words = "CONFIG...",
+    .least = 1,
+    .most = -1,
+    .overrides = true,
+    .help = "tell parameters, MACs, memory and bytes on the wire",
+    .flags = {
+        { "json", NULL, "print one JSON object and nothing else" },
+    },
+    .examples =
+        "Opens no data. The object's keys: params params_after_switch "
+        "params_1d macs\nactivation_mib unplanned_mib lower_bound_mib "
+        "tensors[{name,shape,params}]\ndense_bytes packet_bytes "
+        "compression_ratio.\n\n"
+        "  sprat info configs/cifar10/resnet20.yaml\n"
+        "  sprat info configs/cifar10/resnet20.yaml model.depth=56 --json\n",
+    .run = info,
+};
+
+const sp_verb sp_verb_check = {
+    .name = "check",
+    .words = "CONFIG...",
+    .least = 1,
+    .most = -1,
+    .overrides = true,
+    .help = "find everything that can be wrong before step 0",
+    .examples =
+        "Reads the configuration, opens the data, builds the network, and "
+        "trains\nnothing.\n\n"
+        "  sprat check configs/cifar10/resnet20.yaml data.root=my/cifar10\n",
+    .run = check,
+};

@@ -1,0 +1,84 @@
+/* What the program says, and the configurations that it opens. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sprat.h"
+
+void sp_say(const char *fmt, ...)
+{
+    char text[16384];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    /* What was printed so far comes first where both go to one place. */
+    fflush(stdout);
+    for (char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        fprintf(stderr, "sprat: %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+int sp_refuse(sp_err e)
+{
+    const char *text = sp_last_error();
+
+    sp_say("%s", *text ? text : sp_strerror(e));
+    return SP_EXIT_USAGE;
+}
+
+int sp_unknown(const char *what, const char *word,
+               const char *(*next)(const void *arg, size_t i), const void *arg)
+{
+    size_t dashes = strspn(word, "-");
+    char name[64];
+    const char *near;
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + dashes, "="),
+             word + dashes);
+    near = sp_nearest(name, next, arg);
+    if (near)
+        sp_say("%s: no such %s; did you mean %.*s%s?", word, what, (int)dashes,
+               "--", near);
+    else
+        sp_say("%s: no such %s; `sprat help` lists what there is", word, what);
+    return SP_EXIT_USAGE;
+}
+
+int sp_print_json(sp_json *j)
+{
+    const char *text;
+    sp_err e = sp_json_finish(j, &text);
+
+    if (e == SP_OK)
+        printf("%s\n", text);
+    else
+        sp_say("%s", sp_last_error());
+    sp_json_free(j);
+    return e == SP_OK ? SP_EXIT_DONE : SP_EXIT_FAILED;
+}
+
+sp_err sp_opened_registry(sp_opened *o)
+{
+    o->registry = sp_registry_new();
+    if (!o->registry)
+        return sp_fail(SP_ENOMEM, "out of memory");
+    return SP_OK;
+}
+
+sp_err sp_opened_config(sp_opened *o, const sp_args *a)
+{
+    SP_TRY(sp_opened_registry(o));
+    return sp_config_load(&o->config, o->registry, a->words, a->word_count,
+                          a->overrides, a->override_count);
+}
+
+void sp_opened_free(sp_opened *o)
+{
+    sp_config_free(o->config);
+    sp_registry_free(o->registry);
+    *o = (sp_opened){ 0 };
+}
