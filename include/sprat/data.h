@@ -13,6 +13,14 @@
 
 typedef enum sp_split { SP_TRAIN, SP_TEST, SP_SPLITS } sp_split;
 
+/* What is trained on, held out of it (`data.valid`), and tested on. */
+typedef enum sp_part {
+    SP_PART_TRAIN,
+    SP_PART_VALID,
+    SP_PART_TEST,
+    SP_PARTS
+} sp_part;
+
 /* What a data set is. */
 typedef struct sp_data_info {
     int h, w, c; /* of every image */

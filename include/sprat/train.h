@@ -76,8 +76,6 @@ SP_MUST sp_err sp_resume(const sp_registry *r, const char *const *overrides,
 
 /* ---- Using what was trained -------------------------------------------- */
 
-typedef enum sp_part { SP_PART_TRAIN, SP_PART_VALID, SP_PART_TEST } sp_part;
-
 /* Means over every sample of a part, each counted once. */
 typedef struct sp_scores {
     size_t count;
