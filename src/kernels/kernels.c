@@ -10,6 +10,8 @@ static bool has_base(void) { return true; }
 
 #if defined(__x86_64__)
 extern const sp_tiles sp_tiles_avx512, sp_tiles_avx2;
+extern const sp_row_loops sp_row_loops_avx512, sp_row_loops_avx2;
+extern const sp_windows sp_windows_avx512, sp_windows_avx2;
 
 static bool has_avx512(void)
 {
@@ -23,14 +25,28 @@ static bool has_avx2(void)
 }
 #endif
 extern const sp_tiles sp_tiles_base;
+extern const sp_row_loops sp_row_loops_base;
+extern const sp_windows sp_windows_base;
 
 /* The best first. */
 static const sp_kernels tables[] = {
 #if defined(__x86_64__)
-    { .isa = "avx512", .available = has_avx512, .tiles = &sp_tiles_avx512 },
-    { .isa = "avx2", .available = has_avx2, .tiles = &sp_tiles_avx2 },
+    { .isa = "avx512",
+      .available = has_avx512,
+      .tiles = &sp_tiles_avx512,
+      .rows = &sp_row_loops_avx512,
+      .windows = &sp_windows_avx512 },
+    { .isa = "avx2",
+      .available = has_avx2,
+      .tiles = &sp_tiles_avx2,
+      .rows = &sp_row_loops_avx2,
+      .windows = &sp_windows_avx2 },
 #endif
-    { .isa = "base", .available = has_base, .tiles = &sp_tiles_base },
+    { .isa = "base",
+      .available = has_base,
+      .tiles = &sp_tiles_base,
+      .rows = &sp_row_loops_base,
+      .windows = &sp_windows_base },
 };
 
 const sp_kernels *sp_kernels_at(int i)

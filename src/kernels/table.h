@@ -8,12 +8,16 @@
 #define SP_KERNELS_TABLE_H
 
 #include "kernels/kernels.h"
+#include "kernels/rows.h"
 #include "kernels/tiles.h"
+#include "kernels/windows.h"
 
 struct sp_kernels {
     const char *isa;
-    bool (*available)(void); /* on this CPU */
-    const sp_tiles *tiles;   /* tiles.c */
+    bool (*available)(void);   /* on this CPU */
+    const sp_tiles *tiles;     /* tiles.c */
+    const sp_row_loops *rows;  /* rows.c */
+    const sp_windows *windows; /* windows.c */
 };
 
 #endif

@@ -1,0 +1,86 @@
+/* What loops do with vectors, for sources that are compiled once per
+ * instruction set. */
+#ifndef SP_KERNELS_VEC_H
+#define SP_KERNELS_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/isa.h"
+
+/* The loops count on their helpers being part of them, so that what is
+ * constant at the call is constant inside. */
+#define SP_INLINE static inline __attribute__((always_inline))
+
+/* A register of whole numbers, or of masks: all bits set for true. */
+typedef int32_t sp_ivec
+    __attribute__((vector_size(SP_VL * 4), aligned(4), may_alias));
+
+SP_INLINE sp_vec sp_splat(float v) { return v - (sp_vec){ 0 }; }
+
+/* The first m lanes from memory, those behind them from `fill`. */
+SP_INLINE sp_vec sp_load(const float *p, int m, sp_vec fill)
+{
+    if (m == SP_VL)
+        return *(const sp_vec *)p;
+    memcpy(&fill, p, (size_t)m * sizeof *p);
+    return fill;
+}
+
+/* The first m lanes to memory. */
+SP_INLINE void sp_store(float *p, sp_vec v, int m)
+{
+    if (m == SP_VL)
+        *(sp_vec *)p = v;
+    else
+        memcpy(p, &v, (size_t)m * sizeof *p);
+}
+
+/* Lane by lane: yes where the mask is set, else no. */
+SP_INLINE sp_vec sp_select(sp_ivec mask, sp_vec yes, sp_vec no)
+{
+    return (sp_vec)(((sp_ivec)yes & mask) | ((sp_ivec)no & ~mask));
+}
+
+/* max(v, 0) that lets what is not a number through. */
+SP_INLINE sp_vec sp_positive(sp_vec v)
+{
+    return (sp_vec)((sp_ivec)v & ~(sp_ivec)(v < 0.0f));
+}
+
+/* v where the mask is set, else zero. */
+SP_INLINE sp_vec sp_where(sp_ivec mask, sp_vec v)
+{
+    return (sp_vec)((sp_ivec)v & mask);
+}
+
+/* e^v to about 1e-7 relative for v <= 0; 0 below -87.3.
+ *
+ *   v = k ln 2 + r, |r| <= ln 2 / 2;  e^v = 2^k e^r
+ *
+ * with ln 2 in two parts, so that r is exact, and the Taylor polynomial of
+ * degree 7, whose remainder is below 6e-9 there. */
+SP_INLINE sp_vec sp_exp(sp_vec v)
+{
+    const float shift = 0x1.8p23f; /* adding it rounds to a whole number */
+    sp_ivec tiny = v < -87.3f;
+    sp_vec k = v * 0x1.715476p0f + shift;
+    sp_ivec bits = (sp_ivec)k << 23;
+    sp_vec r, p;
+
+    k -= shift;
+    r = v - k * 0x1.62ep-1f;
+    r = r - k * 0x1.0bfbe8p-15f;
+    p = r * (1.0f / 5040.0f) + 1.0f / 720.0f;
+    p = p * r + 1.0f / 120.0f;
+    p = p * r + 1.0f / 24.0f;
+    p = p * r + 1.0f / 6.0f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    p = p + 1.0f;
+    p = (sp_vec)((bits + (sp_ivec)p) & ~tiny);
+    return sp_select(v == v, p, v); /* not a number stays so */
+}
+
+#endif
