@@ -339,7 +339,7 @@ START_TEST(initial_values)
     int dims[] = { 100, 100, 0 };
     sp_param *u = sp_weight(g, "u", dims, (sp_init){ SP_UNIFORM, 0.5f });
     sp_param *v = sp_weight(g, "v", dims, (sp_init){ SP_NORMAL, 2 });
-    double sum = 0, squares = 0;
+    double total = 0, squares = 0;
     float first;
 
     scaled(g, "a", sp_input(g, "x", (sp_shape){ .n = 1 }, SP_F32));
@@ -349,10 +349,10 @@ START_TEST(initial_values)
     for (int i = 0; i < 10000; i++) {
         ck_assert_float_ge(u->value[i], -0.5f);
         ck_assert_float_lt(u->value[i], 0.5f);
-        sum += v->value[i];
+        total += v->value[i];
         squares += v->value[i] * (double)v->value[i];
     }
-    ck_assert_double_lt(fabs(sum / 10000), 4 * 2 / 100.0);
+    ck_assert_double_lt(fabs(total / 10000), 4 * 2 / 100.0);
     ck_assert_double_lt(fabs(squares / 10000 - 4), 4 * 4 * sqrt(2) / 100);
     sp_params_init(p, 8);
     ck_assert_float_ne(u->value[0], first);
