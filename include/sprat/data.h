@@ -105,7 +105,7 @@ typedef struct sp_records {
     const char *set; /* its name, for messages */
     int h, w, c, classes;
     int label_bytes, label_at; /* bytes before the image; which one counts */
-    size_t per_file;           /* records in each file */
+    size_t per_file[SP_SPLITS]; /* records in each file */
     const char *const *files[SP_SPLITS]; /* names; each list ends with NULL */
     const char *const *class_names;      /* or NULL */
     const char *names_file; /* class names, one a line: read if it is there;

@@ -1,0 +1,77 @@
+/* Batches, prepared ahead by threads of the loader's own.
+ *
+ * What a batch holds is a pure function of (seed, epoch, number of the batch,
+ * rank, ranks), whatever the number of workers.
+ *
+ *   SP_TRY(sp_loader_new(&l, &opt));
+ *   for (;;) {
+ *       SP_TRY(sp_loader_next(l, &b));
+ *       if (b.end)
+ *           break;
+ *       ... b.n rows in b.x and b.labels ...
+ *   }
+ *   sp_loader_free(l);
+ *
+ * Source: the ring of slots is the classical bounded buffer; Dijkstra 1965,
+ *         "Cooperating sequential processes".
+ */
+#ifndef SPRAT_DATA_LOADER_H
+#define SPRAT_DATA_LOADER_H
+
+#include "data/dataset.h"
+
+typedef struct sp_loader_opt {
+    const sp_dataset *data; /* must outlive the loader */
+    sp_part part;
+    size_t batch;    /* rows of the whole job's batch */
+    int rank, ranks; /* whose share of each batch; ranks 0 means 1 */
+    bool shuffle;    /* a new order each epoch; else that of the part */
+    bool augment;    /* as the data set's settings ask; else only normalise */
+    bool drop_last;  /* leave out a last batch that is not full */
+    uint64_t seed;
+    int workers; /* threads; 0: as data.workers says */
+} sp_loader_opt;
+
+/* One rank's share of a batch; valid until the next call for its loader. */
+typedef struct sp_batch {
+    bool end;  /* the epoch has ended; the rest is 0 */
+    bool last; /* nothing follows in this epoch */
+    int epoch;
+    size_t index;      /* of the batch in its epoch */
+    size_t rows;       /* of the whole job's batch */
+    size_t row;        /* where this rank's rows start in it */
+    int n;             /* this rank's rows; may be 0 */
+    const float *x;    /* n images of h*w*c floats */
+    const int *labels; /* n */
+    const size_t *ids; /* n: number of each sample in its split */
+} sp_batch;
+
+typedef struct sp_loader sp_loader;
+
+/* Start preparing epoch 0. Errors: SP_EDATA when dropping short batches
+ * leaves none, SP_EARG, SP_ENOMEM. */
+SP_MUST sp_err sp_loader_new(sp_loader **out, const sp_loader_opt *opt);
+
+/* Stop the threads, whatever they are doing, and free everything. */
+void sp_loader_free(sp_loader *l);
+
+/* Batches in an epoch. */
+size_t sp_loader_batches(const sp_loader *l);
+
+/* The most rows a batch of this rank can have. */
+size_t sp_loader_capacity(const sp_loader *l);
+
+/* The next call of sp_loader_next() gives batch `index` of `epoch`; index =
+ * sp_loader_batches() stands for the epoch's end. Errors: SP_EARG. */
+SP_MUST sp_err sp_loader_seek(sp_loader *l, int epoch, size_t index);
+
+/* The next batch, or once after an epoch's last the end mark; then comes the
+ * next epoch. Errors: those of reading a sample; repeating the call repeats
+ * the error. */
+SP_MUST sp_err sp_loader_next(sp_loader *l, sp_batch *batch);
+
+/* How `rows` rows are shared: rank r of R gets those from rows*r/R up to
+ * rows*(r+1)/R. */
+void sp_share(size_t rows, int rank, int ranks, size_t *first, size_t *n);
+
+#endif
