@@ -1,0 +1,312 @@
+#!/usr/bin/env bash
+# The sprat program from outside: statuses, output, run folders, interruption.
+#   test_program.sh SPRAT NAME      runs check_NAME below; 77: skipped
+set -u
+sprat=$(realpath "$1")
+shift
+work=$(mktemp -d)
+cleanup() {
+  [ ! -d "$work/small" ] || umount "$work/small" 2>/dev/null
+  rm -rf "$work"
+}
+trap cleanup EXIT
+cd "$work" || exit 1
+failed=0
+
+# A network and data so small that an epoch takes milliseconds.
+cat >tiny.yaml <<'YAML'
+model: {name: mlp}
+data: {name: synthetic, shape: [6, 6, 1], classes: 4, train: 256, test: 64}
+train: {epochs: 3, batch: 16, threads: 1, seed: 3}
+optim: {lr: 0.05}
+YAML
+
+fault() {
+  echo "  FAILED: $*"
+  sed 's/^/    | /' out err 2>/dev/null | head -20
+  failed=$((failed + 1))
+}
+
+# expect STATUS ARGUMENT...: run sprat; its output is in `out` and `err`.
+expect() {
+  local want=$1 status
+  shift
+  timeout 120 "$sprat" "$@" >out 2>err </dev/null
+  status=$?
+  [ $status -eq "$want" ] || fault "status $status, want $want: sprat $*"
+}
+
+# said FILE PATTERN...: each must be found in it.
+said() {
+  local file=$1 pattern
+  shift
+  for pattern in "$@"; do
+    grep -qE -- "$pattern" "$file" || fault "$file does not say: $pattern"
+  done
+}
+
+# The only line of `out` is one JSON object; python3 is not needed for that.
+only_json() {
+  [ "$(wc -l <out)" -eq 1 ] && grep -qE '^\{.*\}$' out ||
+    fault "want one line with an object on standard output"
+  [ ! -s err ] || fault "want nothing on standard error"
+}
+
+weights() { sha256sum <"$1/checkpoints/last/model.safetensors"; }
+
+check_usage() {
+  expect 2
+  expect 0 help
+  said out 'usage: sprat VERB' 'gradcheck'
+  expect 0 help train
+  said out 'usage: sprat train CONFIG' 'overwrite' 'sprat train configs/'
+  expect 0 train --help
+  expect 2 trian tiny.yaml
+  said err "sprat: trian: no such verb; did you mean train"
+  expect 2 train tiny.yaml --overwrit
+  said err 'did you mean --overwrite'
+  expect 2 train
+  said err 'usage: sprat train'
+  expect 2 bench tiny.yaml --steps 0
+  expect 2 bench tiny.yaml --steps many
+  expect 2 bench tiny.yaml --steps
+  expect 2 bench tiny.yaml --json --json
+  expect 2 eval nowhere
+  said err 'nowhere'
+  expect 2 eval nowhere --split tset
+  said err 'did you mean test'
+  expect 2 train nothing.yaml
+  said err 'nothing.yaml'
+  expect 2 list modles
+  said err 'did you mean models'
+  expect 2 gradcheck rleu
+  said err 'did you mean relu'
+}
+
+check_listing() {
+  expect 0 list
+  said out '^models' '^optimizers' 'optim.lr' 'train.batch' '^ops' 'relu'
+  expect 0 list optimizers
+  said out 'sgd' 'optim.momentum'
+  expect 0 list ops
+  said out 'relu'
+  expect 0 version
+  said out "^sprat [0-9]" 'BLAS: ' 'libpng: ' 'MPI: not in this build'
+  expect 0 gradcheck relu
+  said out '^relu .* ok$'
+  "$sprat" list >/dev/full 2>err
+  [ $? -eq 1 ] || fault "a full disk behind standard output: want status 1"
+  said err 'standard output'
+}
+
+check_mistakes() {
+  cat >wrong.yaml <<'YAML'
+model: {name: mlp, hiden: 4}
+data: {name: synthetic}
+train: {epocs: 3, batch: many}
+optim: {lr: -1, momentum: 0.9, momentum: 0.8}
+YAML
+  expect 2 train wrong.yaml optim.nestrov=true --run wrong
+  said err 'wrong.yaml:1:20:.*hiden.*hidden' 'wrong.yaml:3:9:.*epocs.*epochs' \
+    'wrong.yaml:3:.*many' 'wrong.yaml:4:.*-1' 'wrong.yaml:4:.*momentum' \
+    'nestrov.*nesterov'
+  [ ! -e wrong ] || fault "a run folder in spite of mistakes"
+  expect 2 check wrong.yaml
+  expect 0 check tiny.yaml
+  expect 2 check tiny.yaml data.name=cifar10 data.root=nowhere
+  said err 'nowhere'
+}
+
+check_json() {
+  expect 0 info tiny.yaml --json
+  only_json
+  said out '"params":' '"params_1d":' '"macs":' '"activation_mib":' \
+    '"unplanned_mib":' '"lower_bound_mib":' \
+    '"tensors":\[\{"name":"[^"]*","shape":\[[0-9,]*\],"params":' \
+    '"dense_bytes":' '"packet_bytes":' '"compression_ratio":'
+  expect 0 bench tiny.yaml --steps 3 --json
+  only_json
+  local key
+  for key in step_ms step_ms_min step_ms_max items_per_s gflops peak_gflops \
+    fraction_of_peak forward_ms backward_ms optim_ms exchange_ms \
+    peak_rss_mib threads ranks isa; do
+    said out "\"$key\":"
+  done
+  expect 0 info tiny.yaml
+  expect 0 bench tiny.yaml --steps 3
+}
+
+check_run() {
+  expect 0 train tiny.yaml --run run
+  local file
+  for file in config.yaml metrics.jsonl result.json log.txt hashes.jsonl \
+    checkpoints/start/manifest.json checkpoints/last/model.safetensors \
+    checkpoints/last/optim.safetensors checkpoints/best/manifest.json; do
+    [ -e run/$file ] || fault "run/$file is not there"
+  done
+  [ "$(grep -c '"kind":"epoch"' run/metrics.jsonl)" -eq 3 ] ||
+    fault "want three epoch lines"
+  expect 0 eval run --json
+  only_json
+  said out '"split":"test"' '"checkpoint":"last"' '"count":64' '"loss":' \
+    '"top1":'
+  expect 0 eval run --checkpoint start --split train --json
+  said out '"count":256'
+  expect 2 eval run --checkpoint nothing
+  expect 0 verify run
+  # The run's own configuration gives the run again.
+  expect 0 train run/config.yaml --run again
+  [ "$(weights run)" = "$(weights again)" ] || fault "again is not the same"
+  # 3 epochs and 3 more are 6.
+  expect 0 train tiny.yaml train.epochs=6 --run six
+  expect 0 resume run train.epochs=6
+  [ "$(weights run)" = "$(weights six)" ] || fault "3 + 3 epochs are not 6"
+}
+
+check_folders() {
+  expect 0 train tiny.yaml --run here
+  expect 2 train tiny.yaml --run here
+  said err 'here' 'overwrite'
+  expect 0 train tiny.yaml --run here --overwrite
+  mkdir mine && echo precious >mine/file
+  expect 2 train tiny.yaml --run mine --overwrite
+  [ -e mine/file ] || fault "a folder that is no run was removed"
+  echo text >file
+  expect 2 train tiny.yaml --run file
+  expect 2 train tiny.yaml --run file/below
+  expect 2 train tiny.yaml --run /proc/sprat
+  expect 2 resume nowhere
+  said err 'nowhere'
+  expect 0 train tiny.yaml
+  [ -d runs ] && ls -d runs/tiny-[0-9]*-[0-9]* >/dev/null ||
+    fault "want runs/tiny-DATE-TIME"
+}
+
+check_damage() {
+  expect 0 train tiny.yaml --run hurt
+  local file
+  file=$(realpath hurt/checkpoints/last)/model.safetensors
+  cp "$file" kept
+  head -c 200 kept >"$file"
+  expect 2 eval hurt
+  said err 'model.safetensors'
+  expect 2 resume hurt train.epochs=5
+  { head -c 900 kept; printf '\377\377'; tail -c +903 kept; } >"$file"
+  expect 2 eval hurt
+  cp kept "$file"
+  expect 0 eval hurt
+  expect 2 train tiny.yaml model.init=tiny.yaml --run never
+}
+
+check_not_finite() {
+  expect 4 train tiny.yaml optim.lr=1e30 --run nan
+  said err 'step' '(fc|layer|loss|matmul|linear)'
+  expect 0 eval nan --json
+  only_json
+  [ -e nan/checkpoints/start/manifest.json ] || fault "start is not there"
+}
+
+# A run that lasts until it is told otherwise, in the background.
+long_run() {
+  "$sprat" train tiny.yaml train.epochs=100000 --run "$1" >out 2>err &
+  pid=$!
+  for _ in $(seq 100); do
+    [ -e "$1/checkpoints/last" ] && grep -q '"kind":"epoch"' \
+      "$1/metrics.jsonl" 2>/dev/null && return
+    sleep 0.1
+  done
+  fault "$1 does not start"
+}
+
+check_signals() {
+  local signal
+  for signal in TERM USR1 INT; do
+    long_run stop-$signal
+    kill -s $signal $pid
+    wait $pid
+    [ $? -eq 3 ] || fault "SIG$signal: want status 3"
+    expect 0 eval stop-$signal
+  done
+  expect 3 train tiny.yaml train.epochs=100000 train.max_minutes=0.005 \
+    --run minutes
+  expect 0 eval minutes
+}
+
+check_twice() {
+  long_run busy
+  expect 2 resume busy
+  said err 'busy'
+  expect 2 train tiny.yaml --run busy --overwrite
+  kill -TERM $pid
+  wait $pid
+}
+
+# Killed at arbitrary moments and resumed: the same bits as never killed.
+check_kill() {
+  local options=(train.epochs=40 train.checkpoint_steps=5) status i
+  expect 0 train tiny.yaml "${options[@]}" --run whole
+  "$sprat" train tiny.yaml "${options[@]}" --run killed >out 2>err &
+  pid=$!
+  for i in 1 2 3 4 5 6 7; do
+    sleep 0.0$((i * 13 % 10))
+    kill -KILL $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    if [ ! -e killed/checkpoints/last ]; then # killed before step 0
+      "$sprat" train tiny.yaml "${options[@]}" --run killed --overwrite \
+        >out 2>err &
+    else
+      "$sprat" resume killed >out 2>err &
+    fi
+    pid=$!
+  done
+  wait $pid
+  status=$?
+  [ $status -eq 0 ] || fault "status $status of the last resumption"
+  [ "$(weights whole)" = "$(weights killed)" ] ||
+    fault "killed and resumed is not the same as never killed"
+}
+
+# A disk that is full is an error with its reason, and what was saved stays.
+check_full_disk() {
+  mkdir small
+  if ! mount -t tmpfs -o size=400k tmpfs small 2>/dev/null; then
+    echo "skipped: may not mount a small file system"
+    exit 77
+  fi
+  timeout 60 "$sprat" train tiny.yaml train.epochs=2000 train.keep=1000 \
+    --run small/run >out 2>err
+  [ $? -eq 1 ] || fault "full disk: want status 1"
+  said err 'space'
+  expect 0 eval small/run
+  umount small
+}
+
+check_predict() {
+  expect 0 train tiny.yaml --run seer
+  expect 2 predict seer
+  expect 2 predict seer tiny.yaml
+  said err 'tiny.yaml'
+  expect 2 predict seer nowhere.png
+  said err 'nowhere.png'
+  # A grey PNG of 2 x 2 pixels.
+  base64 -d >grey.png <<'B64'
+iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAAAAABX3VL4AAAADklEQVR42mPgOsEQJQcABCoBS9Oj
+KMcAAAAASUVORK5CYII=
+B64
+  expect 0 predict seer grey.png
+  said out 'grey.png: [0-9a-z]+ [0-9.]+ %'
+  expect 0 predict seer grey.png --json
+  only_json
+  said out '"file":"grey.png"' '"confidence":' '"count":1'
+  mkdir -p folder/0 folder/1 folder/2 folder/3
+  cp grey.png folder/0 && cp grey.png folder/1
+  cp grey.png folder/2 && cp grey.png folder/3
+  expect 0 predict seer folder
+  said out '4 images, 4 with a known class, 25.00 %'
+  expect 0 predict seer folder --json
+  only_json
+  said out '"labelled":4' '"top1":25' '"confusion":\[\['
+}
+
+"check_$1"
+[ $failed -eq 0 ]
