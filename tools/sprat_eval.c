@@ -67,7 +67,7 @@ static int eval(const sp_args *a)
     split = split ? split : "test";
     part = part_find(split);
     if (part < 0)
-        return sp_unknown("split (train, valid, test)", split, part_next, NULL);
+        return sp_unknown("split", split, part_next, NULL);
     e = sp_opened_registry(&o);
     if (e == SP_OK)
         e = sp_eval(o.registry, a->words[0], checkpoint, (sp_part)part,

@@ -30,21 +30,35 @@ int sp_refuse(sp_err e)
     return SP_EXIT_USAGE;
 }
 
+/* All candidates as "a, b, c", as far as they fit. */
+static void join(char *out, size_t size, const char *dashes,
+                 const char *(*next)(const void *arg, size_t i),
+                 const void *arg)
+{
+    size_t used = 0;
+    const char *name;
+
+    snprintf(out, size, "none");
+    for (size_t i = 0; (name = next(arg, i)) && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s%s",
+                                 i ? ", " : "", dashes, name);
+}
+
 int sp_unknown(const char *what, const char *word,
                const char *(*next)(const void *arg, size_t i), const void *arg)
 {
-    size_t dashes = strspn(word, "-");
-    char name[64];
-    const char *near;
+    size_t skip = strspn(word, "-");
+    const char *dashes = skip ? "--" : "", *near;
+    char name[64], known[1024];
 
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + dashes, "="),
-             word + dashes);
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + skip, "="),
+             word + skip);
     near = sp_nearest(name, next, arg);
+    join(known, sizeof known, dashes, next, arg);
     if (near)
-        sp_say("%s: no such %s; did you mean %.*s%s?", word, what, (int)dashes,
-               "--", near);
+        sp_say("%s: no such %s; did you mean %s%s?", word, what, dashes, near);
     else
-        sp_say("%s: no such %s; `sprat help` lists what there is", word, what);
+        sp_say("%s: no such %s; there are: %s", word, what, known);
     return SP_EXIT_USAGE;
 }
 
