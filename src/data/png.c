@@ -151,6 +151,11 @@ static void read_header(struct job *j)
     /* The size is judged by us, which gives the better message. */
     png_set_user_limits(j->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_read_info(j->png, j->info);
+}
+
+/* libpng allocates its rows here. */
+static void choose_form(struct job *j)
+{
     png_set_expand(j->png);
     png_set_strip_16(j->png);
     png_set_interlace_handling(j->png);
@@ -173,6 +178,7 @@ static sp_err open_header(struct job *j)
                        j->path, w, h, MAX_SIDE, MAX_SIDE);
     j->h = (int)h;
     j->w = (int)w;
+    SP_TRY(guarded(j, choose_form));
     j->kinds = png_get_channels(j->png, j->info);
     return SP_OK;
 }
