@@ -3,6 +3,7 @@
 #   test_program.sh SPRAT NAME      runs check_NAME below; 77: skipped
 set -u
 sprat=$(realpath "$1")
+configs=$(realpath "$(dirname "$0")/../configs")
 shift
 work=$(mktemp -d)
 cleanup() {
@@ -279,6 +280,52 @@ check_full_disk() {
   said err 'space'
   expect 0 eval small/run
   umount small
+}
+
+# size PARAMETERS 1-D MACS CONFIG OVERRIDE...: as `info` tells them.
+size() {
+  local want='"params":'$1,.*'"params_1d":'$2,'"macs":'$3,
+  shift 3
+  expect 0 info "$configs/$1" "${@:2}" --json
+  grep -q "$want" out || fault "$*: want $want"
+}
+
+# The counts of He et al. 2015 (resnet), Wang et al. 2021 (resnet18, vgg19),
+# by hand from the layers.
+check_configs() {
+  local file
+  for file in "$configs"/*/*.yaml; do
+    expect 0 info "$file"
+  done
+  local a=cifar10/resnet20.yaml b=model.shortcut=B depth=model.depth
+  size 269722 1386 40551040 $a
+  size 464154 2282 68862592 $a $depth=32
+  size 658586 3178 97174144 $a $depth=44
+  size 853018 4074 125485696 $a $depth=56
+  size 1727962 8106 252887680 cifar10/resnet110.yaml
+  size 272474 1578 40813184 $a $b
+  size 466906 2474 69124736 $a $b $depth=32
+  size 661338 3370 97436288 $a $b $depth=44
+  size 855770 4266 125747840 $a $b $depth=56
+  size 1730714 8298 253149824 cifar10/resnet110.yaml $b
+  size 11173962 9610 555422720 cifar10/resnet18.yaml
+  size 11173834 9482 555422720 cifar10/resnet18.yaml model.stem_norm=false
+  size 20560330 12042 398660608 cifar10/vgg19.yaml
+  size 20035018 11018 398136320 cifar10/vgg19.yaml model.fc=1
+  size 15249354 9482 313725952 cifar10/vgg19.yaml $depth=16
+  size 14724042 8458 313201664 cifar10/vgg19.yaml $depth=16 model.fc=1
+}
+
+# The configurations find their data and fit them.
+check_data() {
+  if [ ! -d "${SPRAT_DATA:-/nowhere}/cifar10" ]; then
+    echo "skipped: CIFAR-10 is not there; set SPRAT_DATA"
+    exit 77
+  fi
+  local file
+  for file in "$configs"/*/*.yaml; do
+    expect 0 check "$file"
+  done
 }
 
 check_predict() {
