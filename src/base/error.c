@@ -1,5 +1,5 @@
-#include <stddef.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "sprat/base.h"

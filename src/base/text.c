@@ -105,6 +105,12 @@ void sp_number_print(char out[SP_NUMBER_ROOM], double x)
 {
     locale_t before = use_c_locale();
 
+    /* Whole numbers in full, not as 1e+03. */
+    if (x == floor(x) && fabs(x) < 1e15) {
+        snprintf(out, SP_NUMBER_ROOM, "%.0f", x);
+        uselocale(before);
+        return;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(out, SP_NUMBER_ROOM, "%.*g", digits, x);
         if (strtod(out, NULL) == x)

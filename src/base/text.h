@@ -37,7 +37,8 @@ void sp_text_free(sp_text *t);
 
 enum { SP_NUMBER_ROOM = 32 };
 
-/* Write a finite number in the fewest digits that give it back exactly:
+/* Write a finite number in the fewest digits that give it back exactly (whole
+ * ones below 1e15 in full):
  * "0.1", "1e-07", "3". */
 void sp_number_print(char out[SP_NUMBER_ROOM], double x);
 

@@ -1,0 +1,80 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config_internal.h"
+
+enum { COMMENT_COLUMN = 30 };
+
+/* End a line with the source as a comment. A path may hold any bytes; those
+ * that a YAML comment cannot hold are shown as "?". */
+static void put_source(sp_text *out, size_t line_start, const char *source)
+{
+    size_t n = strlen(source), length;
+
+    do
+        sp_text_put(out, " ", 1);
+    while (!out->failed && out->size - line_start < COMMENT_COLUMN);
+    sp_text_put(out, "# ", 2);
+    for (size_t i = 0; i < n; i += length) {
+        length = sp_utf8(source + i, n - i);
+        /* C2 begins the C1 controls, E2 and EF the line separators and the
+         * byte order mark, beside ordinary characters that few paths hold. */
+        if (length == 0 || (unsigned char)source[i] < ' ' || source[i] == 127 ||
+            strchr("\xC2\xE2\xEF", source[i])) {
+            sp_text_put(out, "?", 1);
+            length = length ? length : 1;
+        } else {
+            sp_text_put(out, source + i, length);
+        }
+    }
+    sp_text_put(out, "\n", 1);
+}
+
+static void put_keys(sp_text *out, const sp_key *keys, size_t count,
+                     const void *base, const char *const *from)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t start = out->size;
+
+        sp_text_add(out, "  %s: ", keys[i].name);
+        sp_value_print(out, &keys[i], base);
+        put_source(out, start, from[i]);
+    }
+}
+
+static void put_section(sp_text *out, const sp_filled *f)
+{
+    const sp_section *s = f->section;
+    size_t start;
+
+    if (!s->fallback && s->key_count == 0)
+        return;
+    sp_text_add(out, "%s%s:\n", out->size ? "\n" : "", s->name);
+    if (s->fallback) {
+        start = out->size;
+        sp_text_add(out, "  name: ");
+        sp_yaml_string(out, f->entry->name);
+        put_source(out, start, f->name_from);
+    }
+    put_keys(out, s->keys, s->key_count, f->common, f->common_from);
+    if (f->own)
+        put_keys(out, f->entry->keys, f->entry->key_count, f->own, f->own_from);
+}
+
+sp_err sp_config_print(const sp_config *c, FILE *out)
+{
+    sp_text text = { 0 };
+    sp_err e;
+
+    for (size_t i = 0; i < c->count; i++)
+        put_section(&text, &c->filled[i]);
+    e = sp_text_check(&text);
+    if (e == SP_OK &&
+        (fwrite(sp_text_string(&text), 1, text.size, out) != text.size ||
+         fflush(out) != 0))
+        e = sp_fail(SP_EIO, "cannot write the configuration: %s",
+                    strerror(errno));
+    sp_text_free(&text);
+    return e;
+}
