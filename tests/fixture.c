@@ -79,6 +79,7 @@ static FILE *create(const char *folder, const char *name)
     FILE *f;
 
     make_parents(path);
+    unlink(path); /* some file systems sync a file that is overwritten */
     f = fopen(path, "wb");
     ck_assert_ptr_nonnull(f);
     return f;

@@ -384,6 +384,7 @@ int main(void)
     TCase *tc = tcase_create("png");
     SRunner *run = srunner_create(s);
 
+    tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, every_kind_is_converted_as_stated, 0, 2 * KINDS);
     tcase_add_loop_test(tc, colour_is_refused_where_grey_is_wanted, 0, KINDS);

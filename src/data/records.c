@@ -1,5 +1,4 @@
 /* Data sets kept in files of fixed-size records, such as CIFAR. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,24 +65,30 @@ static sp_err wrong_size(const sp_records *f, sp_split split, const char *path,
                    want, size < want ? "cut short" : "of another kind", f->set);
 }
 
-/* Append one file to the split's block. */
-static sp_err load_file(struct records *r, sp_split split, const char *path)
+/* Whether the files of a split are there, each of its size; how many there
+ * are goes to *files. */
+static sp_err check_files(const struct records *r, const char *root,
+                          sp_split split, size_t *files)
 {
     const sp_records *f = r->format;
-    size_t want = f->per_file[split] * r->record, size;
-    uint8_t *bytes, *to = r->bytes[split] + r->count[split] * r->record;
+    char path[PATH_SIZE];
     struct stat st;
 
-    if (stat(path, &st) == 0 && (uint64_t)st.st_size > want)
-        return wrong_size(f, split, path, (size_t)st.st_size);
-    SP_TRY(sp_read_file(path, want, &bytes, &size));
-    if (size == want)
-        memcpy(to, bytes, want);
-    free(bytes);
-    if (size != want)
-        return wrong_size(f, split, path, size);
-    for (size_t i = 0; i < f->per_file[split]; i++) {
-        int label = to[i * r->record + (size_t)f->label_at];
+    for (*files = 0; f->files[split][*files]; ++*files) {
+        SP_TRY(join(path, root, f->files[split][*files]));
+        if (stat(path, &st) != 0)
+            return missing(f, root, f->files[split][*files]);
+        if ((uint64_t)st.st_size != f->per_file[split] * r->record)
+            return wrong_size(f, split, path, (size_t)st.st_size);
+    }
+    return SP_OK;
+}
+
+static sp_err check_labels(const sp_records *f, const char *path,
+                           const uint8_t *records, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int label = records[i * record_bytes(f) + (size_t)f->label_at];
 
         if (label >= f->classes)
             return sp_fail(SP_EDATA,
@@ -91,21 +96,33 @@ static sp_err load_file(struct records *r, sp_split split, const char *path)
                            "%d: the file is damaged or of another kind",
                            f->set, path, i, label, f->classes - 1);
     }
-    r->count[split] += f->per_file[split];
     return SP_OK;
 }
 
-static sp_err load_split(struct records *r, const char *root, sp_split split)
+/* Append one file to the split's block. */
+static sp_err load_file(struct records *r, sp_split split, const char *path)
+{
+    size_t count = r->format->per_file[split];
+    size_t want = count * r->record, size;
+    uint8_t *bytes, *to = r->bytes[split] + r->count[split] * r->record;
+
+    SP_TRY(sp_read_file(path, want, &bytes, &size));
+    if (size == want)
+        memcpy(to, bytes, want);
+    free(bytes);
+    if (size != want)
+        return wrong_size(r->format, split, path, size);
+    SP_TRY(check_labels(r->format, path, to, count));
+    r->count[split] += count;
+    return SP_OK;
+}
+
+static sp_err load_split(struct records *r, const char *root, sp_split split,
+                         size_t files)
 {
     const sp_records *f = r->format;
     char path[PATH_SIZE];
-    size_t files = 0;
 
-    for (; f->files[split][files]; files++) {
-        SP_TRY(join(path, root, f->files[split][files]));
-        if (!exists(path))
-            return missing(f, root, f->files[split][files]);
-    }
     r->bytes[split] = malloc(files * f->per_file[split] * r->record);
     if (!r->bytes[split])
         return sp_fail(SP_ENOMEM, "%s: no memory for %zu files", f->set, files);
@@ -113,6 +130,18 @@ static sp_err load_split(struct records *r, const char *root, sp_split split)
         SP_TRY(join(path, root, f->files[split][i]));
         SP_TRY(load_file(r, split, path));
     }
+    return SP_OK;
+}
+
+/* All files are looked at before any is read, which may take a while. */
+static sp_err load_all(struct records *r, const char *root)
+{
+    size_t files[SP_SPLITS];
+
+    for (int s = 0; s < SP_SPLITS; s++)
+        SP_TRY(check_files(r, root, (sp_split)s, &files[s]));
+    for (int s = 0; s < SP_SPLITS; s++)
+        SP_TRY(load_split(r, root, (sp_split)s, files[s]));
     return SP_OK;
 }
 
@@ -182,14 +211,13 @@ sp_err sp_records_open(const sp_records *format, const char *root,
                        sp_data_info *info, void **state)
 {
     struct records *r = calloc(1, sizeof *r);
-    sp_err err = SP_OK;
+    sp_err err;
 
     if (!r)
         return sp_fail(SP_ENOMEM, "%s: out of memory", format->set);
     r->format = format;
     r->record = record_bytes(format);
-    for (int s = 0; s < SP_SPLITS && err == SP_OK; s++)
-        err = load_split(r, root, (sp_split)s);
+    err = load_all(r, root);
     if (err == SP_OK)
         err = load_names(r, root);
     if (err) {
