@@ -32,6 +32,9 @@ double sp_kernels_peak(const sp_kernels *k, int threads, double seconds);
 /* Version and build of the BLAS in use, for reports. */
 const char *sp_blas_version(void);
 
+/* Which of `threads` threads calls, within sp_parallel_for(): from 0. */
+int sp_worker(int threads);
+
 /* ---- Convolution and matrix products (conv.c) ---------------------------
  * One geometry serves all: a linear layer over rows of k inputs is the
  * convolution h = w = kh = kw = 1, cin = k; over images it is the one whose

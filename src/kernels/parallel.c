@@ -1,5 +1,13 @@
 /* The one place that opens a team of threads. */
-#include "sprat/op.h"
+#include <omp.h>
+
+#include "kernels/kernels.h"
+
+int sp_worker(int threads)
+{
+    /* A team of one opens no region: the number would be that of a caller's. */
+    return threads > 1 ? omp_get_thread_num() : 0;
+}
 
 void sp_parallel_for(int threads, size_t count, size_t grain, sp_body body,
                      void *arg)

@@ -1,13 +1,69 @@
 /* The inner loops of convolutions and matrix products, one table for each
- * instruction set. */
+ * instruction set.
+ *
+ * Columns stand in blocks of one or two vectors, rows in blocks of
+ * sp_tiles.rows: a tile's sums stay in registers from its first product to its
+ * last. */
 #ifndef SP_KERNELS_TILES_H
 #define SP_KERNELS_TILES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { SP_MAX_ROWS = 8 };
+
+/* One tile of a forward or backward-input pass:
+ *
+ *   y[p][:] = beta * y[p][:] + start[:]
+ *           + sum over i < taps, k < depth of x[i][p][k] * w[tap[i]][k][:]
+ *
+ * With beta 0, y is only written. All rows p must be readable and writable. */
+typedef struct sp_tile {
+    const float *const *x; /* taps x rows pointers, to `depth` floats each */
+    const int *tap;
+    int taps, depth;
+    const float *w; /* packed: columns of a block are adjacent */
+    size_t w_step;  /* floats from tap to tap */
+    const float *start;
+    float *const *y; /* `rows` pointers */
+    float beta;
+} sp_tile;
+
+/* Tiles of one tap of a backward-weight pass:
+ *
+ *   dw[k][:] (+)= sum over images m, pixels i < count of
+ *                 x[m * x_step + x_at[i] + k] * dy[m * y_step + y_at[i]*ldy +
+ * :]
+ *
+ * for k < channels. */
+typedef struct sp_weight_tile {
+    const float *x, *dy;
+    const int *x_at, *y_at; /* floats; rows of ldy floats */
+    int count;
+    size_t images, x_step, y_step, ldy;
+    int channels;
+    float *dw; /* channels x columns of the block, adjacent */
+    bool add;
+} sp_weight_tile;
+
 typedef struct sp_tiles {
-    int vl; /* floats in a vector */
+    int vl;   /* floats in a vector */
+    int rows; /* of a tile */
+
+    /* By vectors in a block of columns, less one. */
+    void (*tile[2])(const sp_tile *a);
+    void (*weight_tile[2])(const sp_weight_tile *a);
+
+    /* x[i] = at[i] < 0 ? zeros : base + at[i], for i < count x rows. */
+    void (*locate)(const int *at, int count, const float *base,
+                   const float *zeros, const float **x);
+    /* x[i][p] = base[p] + at[i], for i < count, p < rows. */
+    void (*locate_across)(const int *at, int count, const float *const *base,
+                          const float **x);
+    /* Copy `count` rows of `valid` floats to rows of whole vectors, filled with
+     * zeros. */
+    void (*copy_rows)(const float *from, size_t ld, size_t count, int valid,
+                      float *to);
 
     /* Multiply-adds, `turns` times `peak_flops` operations. */
     float (*peak)(size_t turns);

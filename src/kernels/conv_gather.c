@@ -1,0 +1,336 @@
+/* Forward and backward-input passes: both gather, for every pixel they write,
+ * the pixels it meets at each tap.
+ *
+ *   forward:         y[m,q,o]  = b[o] + sum over t, i of x[m,q+t,i] * w[o,i,t]
+ *   backward input:  dx[m,q,i] = beta * dx[m,q,i]
+ *                              + sum over t, o of dy[m,q-t,o] * w[o,i,t]
+ */
+#include <string.h>
+
+#include "kernels/conv.h"
+
+enum {
+    /* Maps of at most this many pixels are computed in tiles that hold the same
+     * pixel of several images, so that taps outside the image cost nothing; in
+     * larger maps those taps are few, and a tile of neighbours, whose inputs
+     * overlap, is kinder to the cache. */
+    SMALL_MAP = 64,
+    /* Products in a row of a tile before it goes back to memory: the weights of
+     * a block of columns then stay in the second cache, and long sums, added up
+     * in pieces, are more exact. */
+    LONG_SUM = 2560,
+    /* A part of the work: long enough to hide its start, short enough for
+     * threads to end together. In multiply-adds of a vector. */
+    PART = 400000,
+    MIN_PARTS = 32
+};
+
+typedef struct gather {
+    sp_conv_how how;
+    const sp_tiles *tiles;
+    sp_conv_form f;
+    sp_meeting meeting;
+    sp_sites sites;
+    sp_blocks blocks;
+    int pixels;                   /* written of an image */
+    bool across;                  /* a tile holds one pixel of several images */
+    int depth, depth_step;        /* channels read of a group; at a time */
+    size_t read_step, write_step; /* floats in an image */
+    int read_c, write_c;          /* floats in a pixel */
+    size_t panel_depth;           /* depth * taps */
+
+    float *panels, *start, *zeros;
+    char *work; /* of all threads */
+    size_t work_bytes;
+
+    const float *from;
+    float *to;
+    float beta;
+    size_t tiles_total, tiles_part, parts; /* of a block of columns */
+} gather;
+
+/* What one thread works with. */
+typedef struct thread_work {
+    const float **x; /* [taps][rows] */
+    float *edge;     /* [rows][block]: ragged columns */
+    float *dump;     /* [block]: rows that do not exist */
+} thread_work;
+
+static bool is_across(const gather *g)
+{
+    size_t rows = (size_t)g->tiles->rows;
+    return g->pixels == 1 ||
+           (g->pixels <= SMALL_MAP &&
+            (g->f.images >= 4 * rows || g->f.images % rows == 0));
+}
+
+/* Cut the tiles of a block of columns into parts. */
+static void cut_tiles(gather *g)
+{
+    size_t rows = (size_t)g->tiles->rows, images = g->f.images;
+    size_t cost = rows * 2 * g->panel_depth + 1;
+    size_t blocks = (size_t)g->f.s.groups * (size_t)g->blocks.count;
+    size_t fewest = (MIN_PARTS + blocks - 1) / blocks, most;
+
+    g->tiles_total = (size_t)g->sites.count *
+                     (g->across ? (images + rows - 1) / rows : images);
+    g->tiles_part = PART / cost > 8 ? PART / cost : 8;
+    most = g->tiles_total / fewest;
+    if (g->tiles_part > most)
+        g->tiles_part = most > 0 ? most : 1;
+    g->parts = (g->tiles_total + g->tiles_part - 1) / g->tiles_part;
+}
+
+static void set_sides(gather *g, bool back)
+{
+    const sp_conv_shape *s = &g->f.s;
+    size_t x = (size_t)s->h * (size_t)s->w * (size_t)s->cin;
+    size_t y = (size_t)s->oh * (size_t)s->ow * (size_t)s->cout;
+
+    g->pixels = back ? s->h * s->w : s->oh * s->ow;
+    g->read_c = back ? s->cout : s->cin;
+    g->write_c = back ? s->cin : s->cout;
+    g->read_step = back ? y : x;
+    g->write_step = back ? x : y;
+    g->depth = back ? g->f.cout : g->f.cin;
+    g->panel_depth = (size_t)g->depth * (size_t)g->f.taps;
+}
+
+static void carve_work(gather *g, sp_carver *c)
+{
+    size_t rows = (size_t)g->tiles->rows, wide = 2 * (size_t)g->tiles->vl;
+    size_t threads = g->how.threads > 1 ? (size_t)g->how.threads : 1;
+    sp_carver one = { 0 };
+
+    sp_carve(&one, sizeof(float *) * (size_t)g->f.taps * rows);
+    sp_carve(&one, sizeof(float) * (rows + 1) * wide);
+    g->work_bytes = one.used;
+    g->work = sp_carve(c, threads * one.used);
+}
+
+/* Everything but the arrays. */
+static void gather_open(gather *g, const sp_conv_call *call, sp_pass pass)
+{
+    bool back = pass == SP_BACKWARD_INPUT;
+    int pieces;
+
+    *g = (gather){ .how = call->how, .tiles = call->how.kernels->tiles };
+    g->f = sp_conv_simplify(&call->s, call->n);
+    set_sides(g, back);
+    g->blocks = sp_blocks_of(back ? g->f.cin : g->f.cout, g->tiles->vl);
+    pieces = (int)(g->panel_depth / LONG_SUM) + 1;
+    g->depth_step = (g->depth + pieces - 1) / pieces;
+}
+
+/* Gives the bytes of work space. */
+static size_t carve(gather *g, void *scratch, sp_pass pass)
+{
+    sp_carver c = { .base = scratch };
+    size_t columns =
+        (size_t)g->f.s.groups * (size_t)sp_blocks_width(&g->blocks);
+
+    sp_meeting_layout(&g->meeting, &g->f, pass, &c);
+    sp_sites_layout(&g->sites, &g->meeting, g->across ? 1 : g->tiles->rows, &c);
+    g->panels = sp_carve(&c, sizeof(float) * columns * g->panel_depth);
+    g->start = sp_carve(&c, sizeof(float) * columns);
+    g->zeros = sp_carve(
+        &c, sizeof(float) * ((size_t)g->depth_step + 2 * (size_t)g->tiles->vl));
+    carve_work(g, &c);
+    return c.used;
+}
+
+static thread_work work_of(const gather *g)
+{
+    size_t rows = (size_t)g->tiles->rows, wide = 2 * (size_t)g->tiles->vl;
+    sp_carver c = { .base = g->work +
+                            (size_t)sp_worker(g->how.threads) * g->work_bytes };
+    thread_work b = { .x = sp_carve(&c, sizeof(float *) * (size_t)g->f.taps *
+                                            rows) };
+
+    b.edge = sp_carve(&c, sizeof(float) * (rows + 1) * wide);
+    b.dump = b.edge + rows * wide;
+    memset(b.dump, 0, sizeof(float) * wide);
+    return b;
+}
+
+/* A block of columns of one group, and the channels it reads now. */
+typedef struct strip {
+    sp_block block;
+    int group, begin, end;
+    const float *panel, *start;
+    float beta;
+} strip;
+
+/* Where the rows of tile `i` are read and written; rows that do not exist go
+ * to the dump. */
+static int find_rows(const gather *g, const strip *s, const thread_work *b,
+                     size_t i, float **y)
+{
+    size_t rows = (size_t)g->tiles->rows, sites = (size_t)g->sites.count;
+    size_t site = i % sites, image = i / sites;
+    const int *pixel = g->sites.pixel + site * (size_t)g->sites.span;
+    const float *from = g->from + s->group * g->depth + s->begin;
+    float *to = g->to + s->group * g->blocks.columns + s->block.first;
+    const int *at =
+        g->sites.at + site * (size_t)g->sites.taps * (size_t)g->sites.span;
+    int used = g->sites.used[site];
+    const float *base[SP_MAX_ROWS];
+
+    for (size_t p = 0; p < rows; p++) {
+        size_t m = g->across ? image * rows + p : image;
+        int q = g->across ? *pixel : pixel[p];
+        bool exists = m < g->f.images && q >= 0;
+        y[p] = !exists
+                   ? b->dump
+                   : to + m * g->write_step + (size_t)q * (size_t)g->write_c;
+        base[p] = from + (exists ? m : 0) * g->read_step;
+    }
+    if (g->across)
+        g->tiles->locate_across(at, used, base, b->x);
+    else
+        g->tiles->locate(at, used, base[0], g->zeros, b->x);
+    return used;
+}
+
+/* A block with fewer columns than its vectors have is computed aside. */
+static void run_edge(const gather *g, const strip *s, const thread_work *b,
+                     sp_tile *t)
+{
+    size_t rows = (size_t)g->tiles->rows, width = (size_t)s->block.width;
+    size_t bytes = sizeof(float) * (size_t)s->block.valid;
+    float *const *y = t->y;
+    float *edge[SP_MAX_ROWS];
+
+    for (size_t p = 0; p < rows; p++) {
+        edge[p] = b->edge + p * width;
+        if (t->beta != 0.0f) {
+            memset(edge[p], 0, sizeof(float) * width);
+            memcpy(edge[p], y[p], bytes);
+        }
+    }
+    t->y = edge;
+    g->tiles->tile[s->block.vectors - 1](t);
+    for (size_t p = 0; p < rows; p++)
+        memcpy(y[p], edge[p], bytes);
+}
+
+static void run_strip(const gather *g, const strip *s, const thread_work *b,
+                      size_t begin, size_t end)
+{
+    float *y[SP_MAX_ROWS];
+    sp_tile t = {
+        .x = b->x,
+        .depth = s->end - s->begin,
+        .w = s->panel + (size_t)s->begin * (size_t)s->block.width,
+        .w_step = (size_t)g->depth * (size_t)s->block.width,
+        .start = s->start,
+        .beta = s->beta,
+    };
+
+    for (size_t i = begin; i < end; i++) {
+        t.taps = find_rows(g, s, b, i, y);
+        t.tap =
+            g->sites.tap + i % (size_t)g->sites.count * (size_t)g->sites.taps;
+        t.y = y;
+        if (s->block.valid < s->block.width)
+            run_edge(g, s, b, &t);
+        else
+            g->tiles->tile[s->block.vectors - 1](&t);
+    }
+}
+
+/* One item: a part of the tiles of one block of columns. */
+static void gather_item(const gather *g, size_t item)
+{
+    size_t block = item / g->parts, part = item % g->parts;
+    size_t count = (size_t)g->blocks.count;
+    size_t begin = part * g->tiles_part, end = begin + g->tiles_part;
+    thread_work b = work_of(g);
+    strip s = { .block = sp_block_at(&g->blocks, (int)(block % count)),
+                .group = (int)(block / count) };
+    size_t column = (size_t)s.group * (size_t)sp_blocks_width(&g->blocks) +
+                    (size_t)s.block.first;
+
+    s.panel = g->panels + column * g->panel_depth;
+    s.start = g->start + column;
+    s.beta = g->beta;
+    end = end < g->tiles_total ? end : g->tiles_total;
+    for (; s.begin < g->depth; s.begin = s.end) {
+        s.end = s.begin + g->depth_step;
+        s.end = s.end < g->depth ? s.end : g->depth;
+        run_strip(g, &s, &b, begin, end);
+        s.start = g->zeros;
+        s.beta = 1.0f;
+    }
+}
+
+static void gather_items(void *arg, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++)
+        gather_item(arg, i);
+}
+
+/* `start`: what the sums of each column begin with, or NULL for zero. */
+static void gather_run(gather *g, const float *start, sp_pass pass)
+{
+    size_t blocks = (size_t)g->f.s.groups * (size_t)g->blocks.count;
+    size_t wide = (size_t)sp_blocks_width(&g->blocks);
+    size_t columns = (size_t)g->blocks.columns;
+
+    memset(g->start, 0, sizeof(float) * (size_t)g->f.s.groups * wide);
+    for (size_t i = 0; start && i < (size_t)g->f.s.groups; i++)
+        memcpy(g->start + i * wide, start + i * columns,
+               sizeof(float) * columns);
+    memset(g->zeros, 0,
+           sizeof(float) * ((size_t)g->depth_step + 2 * (size_t)g->tiles->vl));
+    sp_meeting_fill(&g->meeting, &g->f, pass);
+    sp_sites_fill(&g->sites, &g->meeting,
+                  pass == SP_BACKWARD_INPUT ? g->f.s.stride : 1, &g->how);
+    cut_tiles(g);
+    sp_parallel_for(g->how.threads, blocks * g->parts, 1, gather_items, g);
+}
+
+size_t sp_gather_scratch(const sp_conv_call *c, sp_pass pass)
+{
+    gather g;
+    size_t along, across;
+
+    /* A smaller batch may want the other kind of tile. */
+    gather_open(&g, c, pass);
+    along = carve(&g, NULL, pass);
+    g.across = true;
+    across = carve(&g, NULL, pass);
+    return along > across ? along : across;
+}
+
+static void gather_start(gather *g, const sp_conv_call *c, sp_pass pass)
+{
+    gather_open(g, c, pass);
+    g->across = is_across(g);
+    carve(g, c->scratch, pass);
+}
+
+void sp_gather_forward(const sp_conv_call *c, const float *x, const float *w,
+                       const float *b, float *y)
+{
+    gather g;
+
+    gather_start(&g, c, SP_FORWARD);
+    g.from = x;
+    g.to = y;
+    sp_pack_forward(&c->how, &g.f, w, g.panels);
+    gather_run(&g, b, SP_FORWARD);
+}
+
+void sp_gather_backward(const sp_conv_call *c, const float *dy, const float *w,
+                        float *dx, float beta)
+{
+    gather g;
+
+    gather_start(&g, c, SP_BACKWARD_INPUT);
+    g.from = dy;
+    g.to = dx;
+    g.beta = beta;
+    sp_pack_backward(&c->how, &g.f, w, g.panels);
+    gather_run(&g, NULL, SP_BACKWARD_INPUT);
+}

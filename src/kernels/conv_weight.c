@@ -1,0 +1,224 @@
+/* Backward-weight pass.
+ *
+ *   dw[o,i,t] = beta * dw[o,i,t] + sum over m, q of x[m,q+t,i] * dy[m,q,o]
+ *
+ * One item of work holds a block of output channels, a range of input channels
+ * and a range of images. It goes through its pixels in chunks whose gradients
+ * are copied to adjacent memory once and then serve all taps.
+ */
+#include "kernels/conv.h"
+
+enum {
+    CHUNK = 512, /* pixels, about: x and dy of a chunk stay in the cache */
+    RANGE = 64,  /* input channels of an item */
+    MIN_ITEMS =
+        32 /* fewer: images are cut as well, each part with its own dw */
+};
+
+/* Output pixels in ranges, and for each tap those that meet a pixel of x. */
+typedef struct meetings {
+    int range, count; /* pixels in a range; ranges of an image */
+    int *first;       /* [taps][count + 1]: into the tap's lists */
+    int *x_at;        /* [taps][pixels]: float offset in the image of x */
+    int *y_at;        /* [taps][pixels]: pixel from the start of its range */
+} meetings;
+
+typedef struct weight_pass {
+    sp_conv_how how;
+    const sp_tiles *tiles;
+    sp_conv_form f;
+    sp_meeting meeting;
+    meetings meet;
+    sp_blocks blocks;
+    int pixels;          /* of an image of y */
+    int ranges, parts;   /* of input channels; of images */
+    size_t chunk_images; /* images in a chunk */
+    size_t part_floats;  /* of a packed dw */
+    float *panels;       /* [parts] packed dw */
+    float *copies;       /* [threads] chunks of dy */
+    size_t copy_floats;
+    const float *x, *dy;
+} weight_pass;
+
+static int cut_images(const weight_pass *w)
+{
+    size_t blocks =
+        (size_t)w->f.s.groups * (size_t)w->blocks.count * (size_t)w->ranges;
+    size_t parts = (MIN_ITEMS + blocks - 1) / blocks;
+    /* A part must be worth the sum of its dw with the others'. */
+    size_t most = w->f.images * (size_t)w->pixels / CHUNK;
+
+    parts = parts < most ? parts : most;
+    parts = parts < w->f.images ? parts : w->f.images;
+    return parts > 0 ? (int)parts : 1;
+}
+
+static void meetings_layout(meetings *m, const weight_pass *w, sp_carver *c)
+{
+    size_t taps = (size_t)w->f.taps, list = taps * (size_t)w->pixels;
+
+    m->range = w->pixels < CHUNK ? w->pixels : CHUNK;
+    m->count = (w->pixels + m->range - 1) / m->range;
+    m->first = sp_carve(c, sizeof(int) * taps * (size_t)(m->count + 1));
+    m->x_at = sp_carve(c, sizeof(int) * list);
+    m->y_at = sp_carve(c, sizeof(int) * list);
+}
+
+/* Gives the bytes of work space. */
+static size_t weight_open(weight_pass *w, const sp_conv_call *call,
+                          void *scratch)
+{
+    sp_carver c = { .base = scratch };
+    size_t threads = call->how.threads > 1 ? (size_t)call->how.threads : 1;
+
+    *w = (weight_pass){ .how = call->how, .tiles = call->how.kernels->tiles };
+    w->f = sp_conv_simplify(&call->s, call->n);
+    w->pixels = w->f.s.oh * w->f.s.ow;
+    w->blocks = sp_blocks_of(w->f.cout, w->tiles->vl);
+    w->ranges = (w->f.cin + RANGE - 1) / RANGE;
+    w->parts = cut_images(w);
+    sp_meeting_layout(&w->meeting, &w->f, SP_FORWARD, &c);
+    meetings_layout(&w->meet, w, &c);
+    w->chunk_images = (size_t)(CHUNK / w->meet.range);
+    w->part_floats = (size_t)w->f.s.groups *
+                     (size_t)sp_blocks_width(&w->blocks) * (size_t)w->f.cin *
+                     (size_t)w->f.taps;
+    w->panels = sp_carve(&c, sizeof(float) * (size_t)w->parts * w->part_floats);
+    w->copy_floats =
+        w->chunk_images * (size_t)w->meet.range * 2 * (size_t)w->tiles->vl;
+    w->copies = sp_carve(&c, sizeof(float) * threads * w->copy_floats);
+    return c.used;
+}
+
+static void fill_taps(void *arg, size_t begin, size_t end)
+{
+    const weight_pass *w = arg;
+    const sp_meeting *m = &w->meeting;
+    const meetings *to = &w->meet;
+
+    for (int t = (int)begin; t < (int)end; t++) {
+        size_t list = (size_t)t * (size_t)w->pixels;
+        int *first = to->first + t * (to->count + 1);
+        int n = 0, q = 0;
+        for (int y = 0; y < m->height; y++)
+            for (int x = 0; x < m->width; x++, q++) {
+                int at = sp_meet(m, y, x, t / m->kw, t % m->kw);
+                if (q % to->range == 0)
+                    first[q / to->range] = n;
+                if (at < 0)
+                    continue;
+                to->x_at[list + (size_t)n] = at;
+                to->y_at[list + (size_t)n++] = q % to->range;
+            }
+        first[to->count] = n;
+    }
+}
+
+/* A block of output channels, a range of input channels, a part of images. */
+typedef struct item {
+    sp_block block;
+    int group, begin, end;
+    size_t first, last; /* images */
+    float *panel;
+    float *copy;
+    bool add;
+} item;
+
+/* One chunk: `count` images from `image`, range `r` of their pixels. */
+static void run_chunk(const weight_pass *w, item *it, size_t image,
+                      size_t count, int r)
+{
+    const sp_conv_shape *s = &w->f.s;
+    const meetings *meet = &w->meet;
+    size_t width = (size_t)it->block.width, ld = (size_t)s->cout;
+    size_t start = (size_t)r * (size_t)meet->range;
+    size_t left = (size_t)w->pixels - start;
+    size_t pixels = left < (size_t)meet->range ? left : (size_t)meet->range;
+    const float *dy = w->dy + (image * (size_t)w->pixels + start) * ld +
+                      it->group * w->f.cout + it->block.first;
+    sp_weight_tile t = {
+        .images = count,
+        .x_step = (size_t)s->h * (size_t)s->w * (size_t)s->cin,
+        .y_step = pixels * width,
+        .dy = it->copy,
+        .ldy = width,
+        .channels = it->end - it->begin,
+        .add = it->add,
+    };
+
+    /* More than one image: the range is the whole image, so that the pixels of
+     * all are adjacent. */
+    w->tiles->copy_rows(dy, ld, count * pixels, it->block.valid, it->copy);
+    t.x = w->x + image * t.x_step + it->group * w->f.cin + it->begin;
+    for (int tap = 0; tap < w->f.taps; tap++) {
+        const int *first = meet->first + tap * (meet->count + 1) + r;
+        size_t list = (size_t)tap * (size_t)w->pixels + (size_t)first[0];
+        t.x_at = meet->x_at + list;
+        t.y_at = meet->y_at + list;
+        t.count = first[1] - first[0];
+        t.dw = it->panel +
+               ((size_t)tap * (size_t)w->f.cin + (size_t)it->begin) * width;
+        w->tiles->weight_tile[it->block.vectors - 1](&t);
+    }
+    it->add = true;
+}
+
+static void run_item(const weight_pass *w, size_t i)
+{
+    size_t part = i % (size_t)w->parts, rest = i / (size_t)w->parts;
+    size_t range = rest % (size_t)w->ranges, block = rest / (size_t)w->ranges;
+    size_t count = (size_t)w->blocks.count;
+    size_t length = (size_t)w->f.cin * (size_t)w->f.taps;
+    item it = {
+        .block = sp_block_at(&w->blocks, (int)(block % count)),
+        .group = (int)(block / count),
+        .begin = (int)range * RANGE,
+        .first = w->f.images * part / (size_t)w->parts,
+        .last = w->f.images * (part + 1) / (size_t)w->parts,
+        .copy = w->copies + (size_t)sp_worker(w->how.threads) * w->copy_floats,
+    };
+    size_t column = (size_t)it.group * (size_t)sp_blocks_width(&w->blocks) +
+                    (size_t)it.block.first;
+
+    it.end = w->f.cin - it.begin < RANGE ? w->f.cin : it.begin + RANGE;
+    it.panel = w->panels + part * w->part_floats + column * length;
+    for (size_t m = it.first; m < it.last; m += w->chunk_images) {
+        size_t left = it.last - m;
+        for (int r = 0; r < w->meet.count; r++)
+            run_chunk(w, &it, m,
+                      left < w->chunk_images ? left : w->chunk_images, r);
+    }
+}
+
+static void run_items(void *arg, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++)
+        run_item(arg, i);
+}
+
+size_t sp_weight_scratch(const sp_conv_call *c)
+{
+    weight_pass w;
+
+    return weight_open(&w, c, NULL);
+}
+
+void sp_weight_backward(const sp_conv_call *c, const float *x, const float *dy,
+                        float *dw, float beta)
+{
+    weight_pass w;
+    size_t items;
+
+    weight_open(&w, c, c->scratch);
+    w.x = x;
+    w.dy = dy;
+    sp_meeting_fill(&w.meeting, &w.f, SP_FORWARD);
+    sp_parallel_for(w.how.threads, (size_t)w.f.taps, 1, fill_taps, &w);
+    items = (size_t)w.f.s.groups * (size_t)w.blocks.count * (size_t)w.ranges *
+            (size_t)w.parts;
+    sp_parallel_for(w.how.threads, items, 1, run_items, &w);
+    sp_unpack_gradient(
+        &w.how, &w.f,
+        &(sp_unpacking){
+            .panels = w.panels, .parts = w.parts, .dw = dw, .beta = beta });
+}
