@@ -83,8 +83,8 @@ typedef struct sp_scores {
     double top1, top5; /* percent; top5 is NAN with 5 classes or fewer */
 } sp_scores;
 
-/* Score a checkpoint ("last", "best" or a folder in RUN/checkpoints).
- * `threads` 0: as the run's configuration says. */
+/* Score a checkpoint ("last", "best" or a folder in RUN/checkpoints), as the
+ * run's configuration says. */
 SP_MUST sp_err sp_eval(const sp_registry *r, const char *run,
                        const char *checkpoint, sp_part part, sp_scores *out);
 
@@ -97,9 +97,10 @@ typedef struct sp_prediction {
     double confidence[5]; /* their softmax, 0 to 1 */
 } sp_prediction;
 
-/* Classify PNG files, or all in the class folders of a folder, with a run's
- * best checkpoint. `each` gets them in the order of `files`; class names are
- * `names` (NULL: numbers). Images are scaled to the network's input size. */
+/* Classify PNG files, or all in a folder and the class folders in it, with a
+ * checkpoint of a run (NULL: the best). `each` gets them in the order of
+ * `files`; class names are `names` (NULL: numbers). Images are scaled to the
+ * network's input size. Opens no data set. */
 typedef struct sp_predict_opt {
     const char *run, *checkpoint;
     const char *const *files;
@@ -153,6 +154,9 @@ SP_MUST sp_err sp_bench_run(const sp_config *c, int steps, sp_bench *out);
 
 /* Threads this process may use: its affinity mask. */
 int sp_threads_available(void);
+
+/* The git commit that the library was built from; "unknown" outside of git. */
+const char *sp_commit(void);
 
 /* The i-th operator of the library, or NULL past the last. */
 const struct sp_op *sp_op_at(int i);

@@ -1,9 +1,10 @@
 /* A session: everything that a configuration describes, opened: parameters,
  * programs, data, optimizer. Training, evaluation, benchmarks and reports all
  * start from one. */
-#ifndef SP_SESSION_H
-#define SP_SESSION_H
+#ifndef SP_TRAIN_SESSION_H
+#define SP_TRAIN_SESSION_H
 
+#include "base/text.h"
 #include "data/dataset.h"
 #include "optim/optim.h"
 #include "sprat/model.h"
@@ -29,9 +30,13 @@ typedef struct sp_settings {
 } sp_settings;
 
 /* View a configuration and check what no single key can show: micro_batch
- * divides batch, nesterov needs momentum, batch fits the data, ... All
- * mistakes in one message. */
+ * divides batch, keys that contradict each other, ... Errors: SP_ECONFIG with
+ * all mistakes in one message. */
 SP_MUST sp_err sp_settings_view(const sp_config *c, sp_settings *s);
+
+/* What is allowed but hardly meant, such as a milestone beyond the last epoch:
+ * one line each, appended to `out`. */
+void sp_settings_warn(const sp_settings *s, sp_text *out);
 
 /* A recorded and compiled program with the tensors that matter. */
 typedef struct sp_program {
@@ -48,18 +53,24 @@ typedef struct sp_session {
     const char *isa;
     sp_params *params;
     sp_program train, eval; /* graph NULL: not asked for */
-    sp_dataset *data;       /* NULL: not asked for */
-    sp_optim *optim;        /* NULL: not asked for */
+    sp_dataset *data; /* NULL: not asked for */
+    sp_optim *optim;  /* NULL: not asked for */
 } sp_session;
 
 /* What to open. */
 typedef struct sp_session_opt {
-    bool train, eval, data, no_memory;
-    int eval_rows; /* 0: train.eval_batch */
+    bool train;     /* a training program and the optimizer */
+    bool eval;      /* an evaluation program over the same parameters */
+    bool data;      /* the data set; without it only its description */
+    bool no_memory; /* plan but allocate nothing: for reports */
+    bool no_init;   /* leave `model.init` out: weights come from elsewhere */
+    int eval_rows;  /* 0: train.eval_batch */
+    const sp_data_info *info; /* instead of the data set's description */
 } sp_session_opt;
 
-/* Parameters are initialised from the seed and `model.init`. On failure
- * nothing stays open. */
+/* Open what `opt` asks for; parameters have their first values, from the seed
+ * and `model.init`. On failure nothing stays open. `c` must outlive it.
+ * Errors: SP_ECONFIG, and those of data, files and memory. */
 SP_MUST sp_err sp_session_open(sp_session *s, const sp_config *c,
                                sp_session_opt opt);
 void sp_session_close(sp_session *s);

@@ -1,0 +1,128 @@
+/* Evaluation: every sample once. */
+#include "train/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/loader.h"
+#include "train/checkpoint.h"
+#include "train/config_text.h"
+
+enum { TOP = 5 };
+
+const char *sp_part_name(sp_part part)
+{
+    static const char *const names[] = {
+        [SP_PART_TRAIN] = "training",
+        [SP_PART_VALID] = "validation",
+        [SP_PART_TEST] = "test",
+    };
+
+    return names[part];
+}
+
+int sp_rank_of(const float *logits, int classes, int label)
+{
+    float own = logits[label];
+    int above = 0;
+
+    for (int k = 0; k < classes; k++)
+        if (k != label)
+            above += k < label ? !(logits[k] < own) : !(logits[k] <= own);
+    return above;
+}
+
+typedef struct sums {
+    size_t count, top1, top5;
+    double loss;
+} sums;
+
+static void score_batch(sp_session *s, const sp_batch *b, sums *sum)
+{
+    size_t pixels = (size_t)s->info.h * (size_t)s->info.w * (size_t)s->info.c;
+    sp_run run = { .n = b->n, .t = 1, .weight = 1 };
+    const float *logits = s->eval.logits->data;
+
+    memcpy(s->eval.image->data, b->x, (size_t)b->n * pixels * sizeof(float));
+    memcpy(s->eval.label->data, b->labels, (size_t)b->n * sizeof(int));
+    sp_forward(s->eval.graph, &run);
+    sum->loss += sp_loss(s->eval.graph, &run);
+    sum->count += (size_t)b->n;
+    for (int i = 0; i < b->n; i++, logits += s->classes) {
+        int rank = sp_rank_of(logits, s->classes, b->labels[i]);
+        sum->top1 += rank == 0;
+        sum->top5 += rank < TOP;
+    }
+}
+
+static sp_err score_part(sp_session *s, sp_loader *l,
+                         const volatile sig_atomic_t *stop, sums *sum)
+{
+    sp_batch b;
+
+    for (;;) {
+        if (stop && *stop)
+            return sp_fail(SP_ESTOPPED, "stopped during evaluation");
+        SP_TRY(sp_loader_next(l, &b));
+        if (b.end)
+            return SP_OK;
+        score_batch(s, &b, sum);
+    }
+}
+
+sp_err sp_evaluate(sp_session *s, sp_part part,
+                   const volatile sig_atomic_t *stop, sp_scores *out)
+{
+    sp_loader *l = NULL;
+    sums sum = { 0 };
+    sp_err e;
+
+    if (s->data->count[part] == 0)
+        return sp_fail(SP_EARG, "the %s part of data set %s is empty%s",
+                       sp_part_name(part), s->set.set->entry.name,
+                       part == SP_PART_VALID ? ": data.valid is 0" : "");
+    e = sp_loader_new(&l, &(sp_loader_opt){
+                              .data = s->data,
+                              .part = part,
+                              .batch = (size_t)s->eval.rows,
+                              .ranks = 1,
+                          });
+    if (e == SP_OK)
+        e = score_part(s, l, stop, &sum);
+    sp_loader_free(l);
+    if (e != SP_OK)
+        return e;
+    *out = (sp_scores){
+        .count = sum.count,
+        .loss = sum.loss / (double)sum.count,
+        .top1 = 100.0 * (double)sum.top1 / (double)sum.count,
+        .top5 = s->classes > TOP ? 100.0 * (double)sum.top5 / (double)sum.count
+                                 : NAN,
+    };
+    return SP_OK;
+}
+
+sp_err sp_eval(const sp_registry *r, const char *run, const char *checkpoint,
+               sp_part part, sp_scores *out)
+{
+    sp_session s = { 0 };
+    sp_checkpoint k = { 0 };
+    sp_config *c = NULL;
+    sp_err e = sp_config_of_run(&c, r, run, NULL, 0);
+
+    if (e == SP_OK)
+        e = sp_checkpoint_open(&k, run, checkpoint);
+    if (e == SP_OK)
+        e = sp_session_open(
+            &s, c,
+            (sp_session_opt){ .eval = true, .data = true, .no_init = true });
+    if (e == SP_OK)
+        e = sp_checkpoint_load(&k, s.params);
+    if (e == SP_OK)
+        e = sp_evaluate(&s, part, NULL, out);
+    sp_session_close(&s);
+    sp_checkpoint_close(&k);
+    sp_config_free(c);
+    return e;
+}

@@ -1,0 +1,22 @@
+/* Scores of a network over a part of the data set. */
+#ifndef SP_TRAIN_EVALUATE_H
+#define SP_TRAIN_EVALUATE_H
+
+#include "train/session.h"
+
+/* Score every sample of a part once, in its order, without augmentation, with
+ * the session's evaluation program. `stop` (may be NULL) is looked at before
+ * each batch.
+ * Errors: SP_EARG for an empty part, SP_ESTOPPED, those of reading. */
+SP_MUST sp_err sp_evaluate(sp_session *s, sp_part part,
+                           const volatile sig_atomic_t *stop, sp_scores *out);
+
+/* "training", "validation" or "test". */
+const char *sp_part_name(sp_part part);
+
+/* How many of `classes` logits stand before that of `label` when sorted: 0
+ * for the largest. Of equal ones the lower class comes first; those that are
+ * not numbers come before all. */
+int sp_rank_of(const float *logits, int classes, int label);
+
+#endif

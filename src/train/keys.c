@@ -1,0 +1,98 @@
+/* The keys of the sections `model`, `train`, `compress` and `log`. */
+#include "train/keys.h"
+
+#include "sprat/train.h"
+
+#define MODEL(field) offsetof(sp_model_cfg, field)
+#define TRAIN(field) offsetof(sp_train_cfg, field)
+#define LOG(field) offsetof(sp_log_cfg, field)
+
+static const sp_key model_keys[] = {
+    { "classes", SP_INT, MODEL(classes), "0", 0, 1e6,
+      "outputs; 0: as many as the data set has classes", NULL },
+    { "init", SP_TEXT, MODEL(init), "", 0, 0,
+      "safetensors file of weights to start from", NULL },
+};
+
+static const sp_key train_keys[] = {
+    { "epochs", SP_INT, TRAIN(epochs), "1", 1, 1e6,
+      "passes over the training samples", NULL },
+    { "max_steps", SP_INT, TRAIN(max_steps), "0", 0, 2e9,
+      "end the run after so many steps; 0: no limit", NULL },
+    { "max_minutes", SP_FLOAT, TRAIN(max_minutes), "0", 0, 1e9,
+      "save and stop after so many minutes; 0: no limit", NULL },
+    { "batch", SP_INT, TRAIN(batch), "128", 1, 1 << 20,
+      "samples of one step, of the whole job", NULL },
+    { "micro_batch", SP_INT, TRAIN(micro_batch), "0", 0, 1 << 20,
+      "samples of one forward and backward pass; divides batch; 0: all", NULL },
+    { "drop_last", SP_BOOL, TRAIN(drop_last), "true", 0, 0,
+      "leave out an epoch's last batch when it is short", NULL },
+    { "eval_batch", SP_INT, TRAIN(eval_batch), "256", 1, 1 << 20,
+      "samples of one pass in evaluation", NULL },
+    { "seed", SP_INT, TRAIN(seed), "1", 0, 2e9, "of every random number",
+      NULL },
+    { "threads", SP_INT, TRAIN(threads), "0", 0, 4096,
+      "of each rank; 0: as many as the affinity mask allows", NULL },
+    { "planner", SP_BOOL, TRAIN(planner), "on", 0, 0,
+      "share memory between values that are not needed at the same time",
+      NULL },
+    { "isa", SP_CHOICE, TRAIN(isa), "auto", 0, 0,
+      "instruction set; auto: the best that the CPU has",
+      "auto|base|avx2|avx512" },
+    { "reference", SP_BOOL, TRAIN(reference), "false", 0, 0,
+      "convolution by im2col and BLAS: slow, for comparison", NULL },
+    { "label_smoothing", SP_FLOAT, TRAIN(label_smoothing), "0", 0, 0.999,
+      "share of the target that is spread over all classes", NULL },
+    { "checkpoint_steps", SP_INT, TRAIN(checkpoint_steps), "0", 0, 2e9,
+      "also save every so many steps; 0: at the ends of epochs only", NULL },
+    { "checkpoint_minutes", SP_FLOAT, TRAIN(checkpoint_minutes), "0", 0, 1e9,
+      "also save after so many minutes; 0: at the ends of epochs only", NULL },
+    { "keep", SP_INT, TRAIN(keep), "2", 0, 1e6,
+      "older checkpoints that stay beside last and best", NULL },
+};
+
+static const sp_key log_keys[] = {
+    { "every", SP_INT, LOG(every), "50", 1, 1e9,
+      "steps from one line of metrics.jsonl to the next", NULL },
+};
+
+const sp_section sp_model_section = {
+    .name = "model",
+    .fallback = "",
+    .plural = "models",
+    .size = sizeof(sp_model_cfg),
+    .keys = model_keys,
+    .key_count = sizeof model_keys / sizeof *model_keys,
+};
+
+const sp_section sp_train_section = {
+    .name = "train",
+    .size = sizeof(sp_train_cfg),
+    .keys = train_keys,
+    .key_count = sizeof train_keys / sizeof *train_keys,
+};
+
+const sp_section sp_compress_section = {
+    .name = "compress",
+    .fallback = "none",
+    .plural = "compressors",
+};
+
+const sp_section sp_log_section = {
+    .name = "log",
+    .size = sizeof(sp_log_cfg),
+    .keys = log_keys,
+    .key_count = sizeof log_keys / sizeof *log_keys,
+};
+
+const sp_entry sp_compress_none = {
+    .name = "none",
+    .help = "gradients travel as they are",
+};
+
+const char *sp_isa_choice(int value)
+{
+    static const char *const words[] = { "auto", "base", "avx2", "avx512" };
+
+    return words[value];
+}

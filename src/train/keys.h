@@ -1,0 +1,18 @@
+/* The configuration sections that this folder owns. */
+#ifndef SP_TRAIN_KEYS_H
+#define SP_TRAIN_KEYS_H
+
+#include "sprat/config.h"
+
+extern const sp_section sp_model_section;    /* fills an sp_model_cfg */
+extern const sp_section sp_train_section;    /* fills an sp_train_cfg */
+extern const sp_section sp_compress_section; /* has no keys of its own */
+extern const sp_section sp_log_section;      /* fills an sp_log_cfg */
+
+/* The choice "none" of `compress.name`: gradients travel as they are. */
+extern const sp_entry sp_compress_none;
+
+/* The words of `train.isa`, by its value. */
+const char *sp_isa_choice(int value);
+
+#endif

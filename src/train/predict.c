@@ -1,0 +1,158 @@
+/* Classifying images of one's own. */
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "train/checkpoint.h"
+#include "train/config_text.h"
+#include "train/evaluate.h"
+
+enum { BEST = 5 };
+
+/* What predicting needs, opened once. */
+typedef struct predictor {
+    const sp_predict_opt *opt;
+    sp_session session;
+    sp_augment augment;
+    sp_data_info info;
+    uint8_t *image;
+} predictor;
+
+/* The class that the folder holding `file` is named as, or -1. */
+static int label_of(const predictor *p, const char *file)
+{
+    const char *const *names = p->info.class_names;
+    const char *end = strrchr(file, '/'), *start = end;
+
+    if (!end || !names)
+        return -1;
+    while (start > file && start[-1] != '/')
+        start--;
+    for (int i = 0; i < p->info.classes; i++)
+        if (strlen(names[i]) == (size_t)(end - start) &&
+            strncmp(names[i], start, (size_t)(end - start)) == 0)
+            return i;
+    return -1;
+}
+
+/* The `BEST` classes with the largest logits, and their softmax. */
+static void rank(const float *logits, int classes, sp_prediction *out)
+{
+    double sum = 0;
+
+    for (int k = 0; k < classes; k++) {
+        int place = sp_rank_of(logits, classes, k);
+        if (place < BEST)
+            out->best[place] = k;
+    }
+    for (int k = 0; k < classes; k++)
+        sum += exp((double)logits[k] - (double)logits[out->best[0]]);
+    for (int i = 0; i < BEST && i < classes; i++)
+        out->confidence[i] =
+            exp((double)logits[out->best[i]] - (double)logits[out->best[0]]) /
+            sum;
+}
+
+static sp_err predict_file(predictor *p, const char *file)
+{
+    sp_session *s = &p->session;
+    sp_prediction out = { .file = file, .label = label_of(p, file) };
+    sp_run run = { .n = 1, .t = 1, .weight = 1 };
+    int *label = s->eval.label->data;
+
+    SP_TRY(sp_png_read(file, p->info.h, p->info.w, p->info.c, true, p->image));
+    sp_augment_apply(&p->augment, (sp_cut){ 0 }, p->image, s->eval.image->data);
+    *label = 0; /* of no consequence: the loss is not looked at */
+    sp_forward(s->eval.graph, &run);
+    rank(s->eval.logits->data, s->classes, &out);
+    for (int i = 0; i < BEST && i < s->classes; i++)
+        if (!isfinite(out.confidence[i]))
+            return sp_fail(SP_ENUMERIC,
+                           "%s: the network's answer is not finite: take "
+                           "another checkpoint",
+                           file);
+    p->opt->each(p->opt->arg, &out, p->info.class_names, s->classes);
+    return SP_OK;
+}
+
+static int is_visible(const struct dirent *d) { return d->d_name[0] != '.'; }
+
+/* All files of a folder by name and, one level deep, of the folders in it. */
+static sp_err predict_folder(predictor *p, const char *folder, bool deeper)
+{
+    struct dirent **entry = NULL;
+    int count = scandir(folder, &entry, is_visible, alphasort);
+    sp_err e = count < 0 ? sp_io_fail("list", folder) : SP_OK;
+
+    if (count == 0)
+        e = sp_fail(SP_EDATA, "%s: there is no file in this folder", folder);
+    for (int i = 0; e == SP_OK && i < count; i++) {
+        char *path = sp_path(folder, "%s", entry[i]->d_name);
+        if (!path)
+            e = sp_fail(SP_ENOMEM, "out of memory");
+        else if (!sp_is_dir(path))
+            e = predict_file(p, path);
+        else if (deeper)
+            e = predict_folder(p, path, false);
+        free(path);
+    }
+    for (int i = 0; i < count; i++)
+        free(entry[i]);
+    free(entry);
+    return e;
+}
+
+static sp_err predict_all(predictor *p)
+{
+    for (size_t i = 0; i < p->opt->file_count; i++) {
+        const char *file = p->opt->files[i];
+        SP_TRY(sp_is_dir(file) ? predict_folder(p, file, true)
+                               : predict_file(p, file));
+    }
+    return SP_OK;
+}
+
+static sp_err open_predictor(predictor *p, const sp_config *c,
+                             const sp_checkpoint *k)
+{
+    const sp_manifest *m = &k->manifest;
+
+    p->info = (sp_data_info){
+        .h = m->h,
+        .w = m->w,
+        .c = m->c,
+        .classes = m->classes,
+        .class_names = (const char *const *)m->class_names,
+    };
+    SP_TRY(sp_session_open(
+        &p->session, c,
+        (sp_session_opt){
+            .eval = true, .no_init = true, .eval_rows = 1, .info = &p->info }));
+    SP_TRY(sp_checkpoint_load(k, p->session.params));
+    SP_TRY(sp_augment_init(&p->augment, p->session.set.data, m->h, m->w, m->c));
+    p->image = malloc((size_t)m->h * (size_t)m->w * (size_t)m->c);
+    return p->image ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
+}
+
+sp_err sp_predict(const sp_registry *r, const sp_predict_opt *o)
+{
+    predictor p = { .opt = o };
+    sp_checkpoint k = { 0 };
+    sp_config *c = NULL;
+    sp_err e = sp_config_of_run(&c, r, o->run, NULL, 0);
+
+    if (e == SP_OK)
+        e = sp_checkpoint_open(&k, o->run,
+                               o->checkpoint ? o->checkpoint : "best");
+    if (e == SP_OK)
+        e = open_predictor(&p, c, &k);
+    if (e == SP_OK)
+        e = predict_all(&p);
+    free(p.image);
+    sp_session_close(&p.session);
+    sp_checkpoint_close(&k);
+    sp_config_free(c);
+    return e;
+}

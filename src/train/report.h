@@ -1,0 +1,49 @@
+/* What a run tells: to the terminal as it goes, and to log.txt. */
+#ifndef SP_TRAIN_REPORT_H
+#define SP_TRAIN_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "sprat/base.h"
+
+typedef struct sp_report {
+    FILE *terminal; /* NULL: none; not closed */
+    FILE *log;      /* NULL: none */
+    bool live;      /* the terminal is one: lines may be rewritten */
+    int shown;      /* columns of the rewritten line that stands there */
+    double next;    /* when it may be rewritten */
+} sp_report;
+
+/* Report to `terminal` (may be NULL) only, so far. */
+sp_report sp_report_to(FILE *terminal);
+
+/* Also append to RUN/log.txt. Errors: SP_EIO. */
+SP_MUST sp_err sp_report_log(sp_report *r, const char *run);
+void sp_report_close(sp_report *r);
+
+/* One line, without its end, to terminal and log. */
+void sp_report_line(sp_report *r, const char *fmt, ...) SP_PRINTF(2, 3);
+
+/* One line to the log alone. */
+void sp_report_note(sp_report *r, const char *fmt, ...) SP_PRINTF(2, 3);
+
+/* One line to the log, and to a terminal on which sp_report_live() does
+ * nothing: progress, where it cannot be rewritten. */
+void sp_report_progress(sp_report *r, const char *fmt, ...) SP_PRINTF(2, 3);
+
+/* One line that replaces the one before: on a terminal only, a few times a
+ * second at most. */
+void sp_report_live(sp_report *r, const char *fmt, ...) SP_PRINTF(2, 3);
+
+/* Seconds of a clock that only goes forward. */
+double sp_now(void);
+
+/* A duration for people: "42 s", "3 min 05 s", "2 h 10 min". */
+enum { SP_SPAN_ROOM = 32 };
+const char *sp_span(char out[SP_SPAN_ROOM], double seconds);
+
+/* The most memory this process ever had, in MiB. */
+double sp_peak_rss(void);
+
+#endif

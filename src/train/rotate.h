@@ -1,0 +1,15 @@
+/* Which checkpoints of a run are there, and which may go. */
+#ifndef SP_TRAIN_ROTATE_H
+#define SP_TRAIN_ROTATE_H
+
+#include "sprat/base.h"
+
+/* Remove the oldest checkpoints of the folder RUN/checkpoints until `keep`
+ * stay beside `start` and those that `last` and `best` point to. */
+SP_MUST sp_err sp_rotate(const char *folder, int keep);
+
+/* The name of the newest checkpoint of a run that is complete and not the one
+ * in `folder`, nor where that points to; the caller's to free. NULL: none. */
+char *sp_rotate_other(const char *run, const char *folder);
+
+#endif

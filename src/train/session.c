@@ -1,0 +1,161 @@
+/* Opening what a configuration describes. */
+#include "train/session.h"
+
+#include "sprat/nn.h"
+#include "train/keys.h"
+#include "train/weights.h"
+
+/* Image size and classes: from the opened data set, from its keys alone, or as
+ * the caller knows them. */
+static sp_err open_data(sp_session *s, sp_session_opt opt)
+{
+    const sp_settings *set = &s->set;
+
+    if (opt.info) {
+        s->info = *opt.info;
+    } else if (!opt.data) {
+        SP_TRY(set->set->describe(set->set_own, &s->info));
+        SP_TRY(sp_dataset_check(set->data, &s->info));
+    } else {
+        SP_TRY(sp_dataset_open(&s->data, set->set, set->set_own, set->data));
+        s->info = s->data->info;
+    }
+    s->classes =
+        set->model_cfg->classes ? set->model_cfg->classes : s->info.classes;
+    if (s->classes < s->info.classes)
+        return sp_fail(SP_ECONFIG,
+                       "%s: model.classes is %d, but the data set %s has %d "
+                       "classes",
+                       sp_config_source(set->config, "model", "classes"),
+                       s->classes, set->set->entry.name, s->info.classes);
+    return SP_OK;
+}
+
+static sp_err check_batch(const sp_session *s)
+{
+    const sp_train_cfg *cfg = s->set.train;
+    size_t samples = s->data->count[SP_PART_TRAIN];
+
+    if (samples == 0)
+        return sp_fail(SP_EDATA,
+                       "data.valid holds out all training samples of %s: make "
+                       "it smaller",
+                       s->set.set->entry.name);
+    if (cfg->drop_last && (size_t)cfg->batch > samples)
+        return sp_fail(SP_ECONFIG,
+                       "%s: train.batch is %d, but there are only %zu training "
+                       "samples: make it smaller, or set train.drop_last=false",
+                       sp_config_source(s->set.config, "train", "batch"),
+                       cfg->batch, samples);
+    return SP_OK;
+}
+
+static sp_graph_opt graph_opt(const sp_session *s, bool train, bool no_memory)
+{
+    const sp_train_cfg *cfg = s->set.train;
+
+    return (sp_graph_opt){
+        .train = train,
+        .no_planner = !cfg->planner,
+        .threads = s->threads,
+        .isa = sp_isa_choice(cfg->isa),
+        .reference = cfg->reference,
+        .no_memory = no_memory,
+    };
+}
+
+/* Record the network and its loss for up to `rows` samples. */
+static sp_err open_program(sp_session *s, sp_program *p, sp_graph_opt opt,
+                           int rows)
+{
+    sp_model_args args = { .classes = s->classes, .own = s->set.model_own };
+    const sp_data_info *i = &s->info;
+    sp_graph *g = sp_graph_new(s->params, opt);
+    sp_tensor *loss;
+
+    if (!g)
+        return sp_fail(SP_ENOMEM, "recording the program: out of memory");
+    p->graph = g;
+    p->rows = rows;
+    p->image =
+        sp_input(g, "image", (sp_shape){ 1, rows, i->h, i->w, i->c }, SP_F32);
+    p->label = sp_input(g, "label", (sp_shape){ .n = rows, .c = 1 }, SP_I32);
+    p->logits = s->set.model->build(g, p->image, &args);
+    /* Smoothing is a means of training; scores are of the plain loss. */
+    loss = sp_cross_entropy(g, p->logits, p->label,
+                            opt.train ? (float)s->set.train->label_smoothing
+                                      : 0.0f);
+    sp_output(g, "loss", loss);
+    sp_output(g, "logits", p->logits);
+    return sp_compile(g);
+}
+
+static sp_err open_programs(sp_session *s, sp_session_opt opt)
+{
+    const sp_train_cfg *cfg = s->set.train;
+    int rows = cfg->micro_batch ? cfg->micro_batch : cfg->batch;
+
+    s->params = sp_params_new();
+    if (!s->params)
+        return sp_fail(SP_ENOMEM, "out of memory");
+    if (opt.train)
+        SP_TRY(open_program(s, &s->train, graph_opt(s, true, opt.no_memory),
+                            rows));
+    if (opt.eval)
+        SP_TRY(open_program(s, &s->eval, graph_opt(s, false, opt.no_memory),
+                            opt.eval_rows ? opt.eval_rows : cfg->eval_batch));
+    s->isa = sp_graph_isa(opt.train ? s->train.graph : s->eval.graph);
+    return SP_OK;
+}
+
+static sp_err open_values(sp_session *s, sp_session_opt opt)
+{
+    const sp_settings *set = &s->set;
+
+    sp_params_init(s->params, (uint64_t)set->train->seed);
+    if (set->model_cfg->init[0] && !opt.no_init)
+        SP_TRY(sp_weights_load(set->model_cfg->init, s->params));
+    if (!opt.train)
+        return SP_OK;
+    return sp_optim_new(&s->optim, &(sp_optim_args){
+                                       .params = s->params,
+                                       .rule = set->optimizer,
+                                       .own = set->optimizer_own,
+                                       .cfg = set->optim,
+                                       .threads = s->threads,
+                                   });
+}
+
+static sp_err open_all(sp_session *s, sp_session_opt opt)
+{
+    int threads = s->set.train->threads;
+
+    s->threads = threads ? threads : sp_threads_available();
+    SP_TRY(open_data(s, opt));
+    if (opt.data && opt.train)
+        SP_TRY(check_batch(s));
+    SP_TRY(open_programs(s, opt));
+    return opt.no_memory ? SP_OK : open_values(s, opt);
+}
+
+sp_err sp_session_open(sp_session *s, const sp_config *c, sp_session_opt opt)
+{
+    sp_err e;
+
+    *s = (sp_session){ 0 };
+    SP_TRY(sp_settings_view(c, &s->set));
+    e = open_all(s, opt);
+    if (e != SP_OK)
+        sp_session_close(s);
+    return e;
+}
+
+void sp_session_close(sp_session *s)
+{
+    sp_optim_free(s->optim);
+    sp_graph_free(s->train.graph);
+    sp_graph_free(s->eval.graph);
+    sp_params_free(s->params);
+    sp_dataset_close(s->data);
+    *s = (sp_session){ 0 };
+}

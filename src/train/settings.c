@@ -1,0 +1,73 @@
+/* A configuration by its sections' types, and the checks across keys. */
+#include "train/session.h"
+
+/* Add the text of a failed check to the list of mistakes. */
+static void note(sp_text *mistakes, sp_err e)
+{
+    if (e != SP_OK)
+        sp_text_add(mistakes, "%s%s", mistakes->size ? "\n" : "",
+                    sp_last_error());
+}
+
+static sp_err check_micro_batch(const sp_settings *s)
+{
+    int micro = s->train->micro_batch, batch = s->train->batch;
+
+    if (micro == 0 || (micro <= batch && batch % micro == 0))
+        return SP_OK;
+    return sp_fail(SP_ECONFIG,
+                   "%s: train.micro_batch is %d, which does not divide "
+                   "train.batch, %d",
+                   sp_config_source(s->config, "train", "micro_batch"), micro,
+                   batch);
+}
+
+sp_err sp_settings_view(const sp_config *c, sp_settings *s)
+{
+    sp_text mistakes = { 0 };
+    sp_err e = SP_OK;
+
+    *s = (sp_settings){
+        .config = c,
+        .model = (const sp_model *)sp_config_entry(c, "model"),
+        .model_own = sp_config_own(c, "model"),
+        .model_cfg = sp_config_section(c, "model"),
+        .set = (const sp_data_set *)sp_config_entry(c, "data"),
+        .set_own = sp_config_own(c, "data"),
+        .data = sp_config_section(c, "data"),
+        .train = sp_config_section(c, "train"),
+        .optimizer = (const sp_optimizer *)sp_config_entry(c, "optim"),
+        .optimizer_own = sp_config_own(c, "optim"),
+        .optim = sp_config_section(c, "optim"),
+        .schedule = (const sp_schedule *)sp_config_entry(c, "schedule"),
+        .schedule_own = sp_config_own(c, "schedule"),
+        .schedule_cfg = sp_config_section(c, "schedule"),
+        .log = sp_config_section(c, "log"),
+    };
+    note(&mistakes, check_micro_batch(s));
+    note(&mistakes, sp_schedule_check(s->schedule, s->schedule_own));
+    note(&mistakes, sp_optimizer_check(s->optimizer, s->optimizer_own));
+    e = sp_text_check(&mistakes);
+    if (e == SP_OK && mistakes.size)
+        e = sp_fail(SP_ECONFIG, "%s", sp_text_string(&mistakes));
+    sp_text_free(&mistakes);
+    return e;
+}
+
+void sp_settings_warn(const sp_settings *s, sp_text *out)
+{
+    double epochs = s->train->epochs;
+    double last =
+        s->schedule->last_epoch ? s->schedule->last_epoch(s->schedule_own) : 0;
+
+    if (last >= epochs)
+        sp_text_add(out,
+                    "warning: schedule.%s has a change after %g epochs, but "
+                    "the run ends after %g\n",
+                    s->schedule->entry.name, last, epochs);
+    if (s->schedule_cfg->warmup_epochs >= epochs)
+        sp_text_add(out,
+                    "warning: schedule.warmup_epochs is %g, but the run ends "
+                    "after %g\n",
+                    s->schedule_cfg->warmup_epochs, epochs);
+}

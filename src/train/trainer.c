@@ -1,0 +1,355 @@
+/* Epochs: train, evaluate, report, save. */
+#include "train/trainer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/step.h"
+
+static const sp_train_cfg *settings(const sp_trainer *t)
+{
+    return t->session.set.train;
+}
+
+sp_trainer sp_trainer_start(sp_job *job)
+{
+    double now = sp_now();
+
+    return (sp_trainer){
+        .job = job,
+        .dir = { .lock = -1 },
+        .report = sp_report_to(job->terminal),
+        .state = sp_train_state_start(),
+        .opened = now,
+        .lap = now,
+        .saved = now,
+    };
+}
+
+sp_err sp_trainer_load(sp_trainer *t)
+{
+    const sp_train_cfg *cfg = settings(t);
+
+    SP_TRY(sp_loader_new(&t->loader, &(sp_loader_opt){
+                                         .data = t->session.data,
+                                         .part = SP_PART_TRAIN,
+                                         .batch = (size_t)cfg->batch,
+                                         .ranks = 1,
+                                         .shuffle = true,
+                                         .augment = true,
+                                         .drop_last = cfg->drop_last,
+                                         .seed = (uint64_t)cfg->seed,
+                                     }));
+    t->batches = (int64_t)sp_loader_batches(t->loader);
+    return SP_OK;
+}
+
+void sp_trainer_close(sp_trainer *t)
+{
+    sp_loader_free(t->loader);
+    sp_metrics_close(&t->metrics);
+    sp_report_close(&t->report);
+    sp_rundir_close(&t->dir);
+    sp_session_close(&t->session);
+    free(t->config_text);
+    *t = (sp_trainer){ .dir = { .lock = -1 } };
+}
+
+bool sp_trainer_ended(const sp_trainer *t)
+{
+    const sp_train_cfg *cfg = settings(t);
+
+    return t->state.epoch >= cfg->epochs ||
+           (cfg->max_steps > 0 && t->state.step >= cfg->max_steps);
+}
+
+int64_t sp_trainer_steps(const sp_trainer *t)
+{
+    const sp_train_cfg *cfg = settings(t);
+    int64_t all = t->batches * cfg->epochs;
+
+    return cfg->max_steps > 0 && cfg->max_steps < all ? cfg->max_steps : all;
+}
+
+double sp_trainer_rate(const sp_trainer *t)
+{
+    const sp_settings *set = &t->session.set;
+    sp_schedule_at at = {
+        .epoch = t->state.epoch,
+        .epochs = set->train->epochs,
+        .progress =
+            t->state.epoch + (double)t->state.batch / (double)t->batches,
+    };
+
+    return set->optim->lr * sp_schedule_factor(set->schedule, set->schedule_own,
+                                               set->schedule_cfg, &at,
+                                               &t->state.schedule);
+}
+
+/* Add the time since the last call to the run's; returns it. */
+static double lap(sp_trainer *t)
+{
+    double now = sp_now(), passed = now - t->lap;
+
+    t->lap = now;
+    t->state.seconds += passed;
+    return passed;
+}
+
+sp_err sp_trainer_save(sp_trainer *t, bool best)
+{
+    lap(t);
+    SP_TRY(sp_checkpoint_save(&(sp_checkpoint_args){
+        .run = t->dir.path,
+        .session = &t->session,
+        .state = &t->state,
+        .config = t->config_text,
+        .batches = t->batches,
+        .best = best,
+    }));
+    t->unsaved = false;
+    t->saved = sp_now();
+    lap(t);
+    return SP_OK;
+}
+
+static bool must_stop(const sp_trainer *t)
+{
+    double minutes = settings(t)->max_minutes;
+
+    return (t->job->stop && *t->job->stop) ||
+           (minutes > 0 && sp_now() - t->opened >= 60 * minutes);
+}
+
+/* Save, and say that the run was stopped. */
+static sp_err stop(sp_trainer *t)
+{
+    if (t->unsaved)
+        SP_TRY(sp_trainer_save(t, false));
+    return sp_fail(SP_ESTOPPED,
+                   "stopped after step %" PRId64 ", which is saved: continue "
+                   "with `sprat resume %s`",
+                   t->state.step, t->dir.path);
+}
+
+/* The text of a progress line. */
+static void progress(sp_trainer *t, bool live)
+{
+    const sp_train_state *s = &t->state;
+    int64_t done = s->step - t->first, all = sp_trainer_steps(t);
+    double spent = sp_now() - t->opened;
+    double left = done > 0 ? spent / (double)done * (double)(all - s->step) : 0;
+    double samples = (double)s->samples;
+    char span[SP_SPAN_ROOM];
+
+    (live ? sp_report_live : sp_report_progress)(
+        &t->report,
+        "epoch %d/%d  step %" PRId64 "/%" PRId64
+        "  loss %.4f  top1 %.2f %%  %.0f items/s  %s left",
+        s->epoch + 1, settings(t)->epochs, s->step, all, s->loss_sum / samples,
+        100.0 * (double)s->correct / samples, samples / s->epoch_seconds,
+        sp_span(span, left));
+}
+
+static sp_err log_step(sp_trainer *t)
+{
+    const sp_window *w = &t->state.window;
+    double samples = (double)w->samples;
+    sp_step_line line = {
+        .epoch = t->state.epoch + 1,
+        .step = t->state.step,
+        .lr = t->lr,
+        .loss = w->loss / samples,
+        .top1 = 100.0 * (double)w->correct / samples,
+        .norm = w->norm / (double)w->steps,
+        .items_per_s = samples / w->seconds,
+    };
+
+    progress(t, false);
+    t->state.window = (sp_window){ 0 };
+    return sp_metrics_step(&t->metrics, &line);
+}
+
+static void count(sp_trainer *t, const sp_batch *b, const sp_step_result *r)
+{
+    sp_train_state *s = &t->state;
+    sp_window *w = &t->state.window;
+    double seconds = lap(t), loss = r->loss * (double)b->rows;
+
+    s->step++;
+    s->batch = (int64_t)b->index + 1;
+    s->loss_sum += loss;
+    s->correct += (int64_t)r->correct;
+    s->samples += b->n;
+    s->epoch_seconds += seconds;
+    w->steps++;
+    w->loss += loss;
+    w->correct += (int64_t)r->correct;
+    w->samples += b->n;
+    w->norm += r->norm;
+    w->seconds += seconds;
+    t->unsaved = true;
+}
+
+static sp_err log_hash(sp_trainer *t)
+{
+    char hex[SP_HASH_HEX];
+
+    sp_params_hash(t->session.params, hex);
+    return sp_metrics_hash(&t->metrics, t->state.step, hex);
+}
+
+static sp_err one_step(sp_trainer *t, const sp_batch *b)
+{
+    sp_step_result r;
+
+    t->lr = sp_trainer_rate(t);
+    SP_TRY(sp_train_step(&t->session, b, t->state.step, t->lr, &r));
+    count(t, b, &r);
+    progress(t, true);
+    if (t->state.step % t->session.set.log->every == 0)
+        SP_TRY(log_step(t));
+    if (t->state.step % SP_HASH_STEPS == 0)
+        SP_TRY(log_hash(t));
+    return SP_OK;
+}
+
+static bool checkpoint_due(const sp_trainer *t)
+{
+    const sp_train_cfg *cfg = settings(t);
+
+    return (cfg->checkpoint_steps > 0 &&
+            t->state.step % cfg->checkpoint_steps == 0) ||
+           (cfg->checkpoint_minutes > 0 &&
+            sp_now() - t->saved >= 60 * cfg->checkpoint_minutes);
+}
+
+/* The rest of the epoch under way, or less when the steps run out. */
+static sp_err train_epoch(sp_trainer *t)
+{
+    sp_batch b;
+
+    while (!sp_trainer_ended(t)) {
+        if (must_stop(t))
+            return stop(t);
+        SP_TRY(sp_loader_next(t->loader, &b));
+        if (b.end)
+            return SP_OK;
+        SP_TRY(one_step(t, &b));
+        /* At the end of an epoch the checkpoint waits for the evaluation. */
+        if (!b.last && !sp_trainer_ended(t) && checkpoint_due(t))
+            SP_TRY(sp_trainer_save(t, false));
+    }
+    return SP_OK;
+}
+
+static sp_err score(sp_trainer *t, sp_part part, sp_scores *out)
+{
+    *out = (sp_scores){ 0, NAN, NAN, NAN };
+    if (t->session.data->count[part] == 0)
+        return SP_OK;
+    return sp_evaluate(&t->session, part, t->job->stop, out);
+}
+
+sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
+{
+    sp_train_state *s = &t->state;
+    double dense = 4.0 * (double)sp_params_count(t->session.params);
+    sp_scores valid, test;
+
+    SP_TRY(score(t, SP_PART_VALID, &valid));
+    SP_TRY(score(t, SP_PART_TEST, &test));
+    *line = (sp_epoch_line){
+        .epoch = s->epoch + 1,
+        .step = (double)s->step,
+        .lr = t->lr,
+        .train_loss = s->loss_sum / (double)s->samples,
+        .train_top1 = 100.0 * (double)s->correct / (double)s->samples,
+        .valid_loss = valid.loss,
+        .valid_top1 = valid.top1,
+        .valid_top5 = valid.top5,
+        .test_loss = test.loss,
+        .test_top1 = test.top1,
+        .test_top5 = test.top5,
+        .seconds = s->epoch_seconds + lap(t),
+        .items_per_s = (double)s->samples / s->epoch_seconds,
+        .dense_bytes = dense,
+        .packet_bytes = dense,
+        .mpi_bytes = 0,
+        .compression_ratio = 1,
+        .peak_rss_mib = sp_peak_rss(),
+    };
+    return SP_OK;
+}
+
+void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line)
+{
+    const sp_settings *set = &t->session.set;
+    sp_train_state *s = &t->state;
+    double loss = isnan(line->valid_loss) ? line->test_loss : line->valid_loss;
+
+    if (set->schedule->observe && !isnan(loss))
+        set->schedule->observe(set->schedule_own, loss, &s->schedule);
+    s->epoch++;
+    s->batch = 0;
+    s->loss_sum = 0;
+    s->correct = 0;
+    s->samples = 0;
+    s->epoch_seconds = 0;
+}
+
+static void report_epoch(sp_trainer *t, const sp_epoch_line *line, bool best)
+{
+    char valid[64] = "", test[64] = "", span[SP_SPAN_ROOM];
+
+    if (!isnan(line->valid_loss))
+        snprintf(valid, sizeof valid, "  valid %.4f %.2f %%", line->valid_loss,
+                 line->valid_top1);
+    if (!isnan(line->test_loss))
+        snprintf(test, sizeof test, "  test %.4f %.2f %%", line->test_loss,
+                 line->test_top1);
+    sp_report_line(&t->report,
+                   "epoch %.0f/%d done  train %.4f %.2f %%%s%s%s  lr %g  "
+                   "%.0f items/s  %s",
+                   line->epoch, settings(t)->epochs, line->train_loss,
+                   line->train_top1, valid, test, best ? " (best)" : "",
+                   line->lr, line->items_per_s, sp_span(span, line->seconds));
+}
+
+/* Evaluate, report and save what the epoch, or the run's last part of one,
+ * has brought. */
+static sp_err end_epoch(sp_trainer *t)
+{
+    sp_train_state *s = &t->state;
+    sp_epoch_line line;
+    bool best;
+    sp_err e = sp_trainer_evaluate(t, &line);
+
+    if (e == SP_ESTOPPED)
+        return stop(t);
+    if (e != SP_OK)
+        return e;
+    best = !isnan(sp_epoch_line_score(&line)) &&
+           !(sp_epoch_line_score(&line) <= sp_epoch_line_score(&s->best));
+    s->last = line;
+    if (best)
+        s->best = line;
+    if (s->batch == t->batches)
+        sp_trainer_next_epoch(t, &line);
+    SP_TRY(sp_metrics_epoch(&t->metrics, &line));
+    report_epoch(t, &line, best);
+    return sp_trainer_save(t, best);
+}
+
+sp_err sp_trainer_run(sp_trainer *t)
+{
+    SP_TRY(sp_loader_seek(t->loader, t->state.epoch, (size_t)t->state.batch));
+    while (!sp_trainer_ended(t)) {
+        SP_TRY(train_epoch(t));
+        SP_TRY(end_epoch(t));
+    }
+    return SP_OK;
+}

@@ -1,0 +1,68 @@
+/* The training loop over an open session. */
+#ifndef SP_TRAIN_TRAINER_H
+#define SP_TRAIN_TRAINER_H
+
+#include "data/loader.h"
+#include "train/metrics.h"
+#include "train/report.h"
+#include "train/rundir.h"
+#include "train/session.h"
+
+typedef struct sp_trainer {
+    sp_job *job;
+    sp_session session;
+    sp_rundir dir;
+    sp_metrics metrics;
+    sp_report report;
+    sp_loader *loader;
+    sp_train_state state;
+    char *config_text; /* as it stands in config.yaml and checkpoints */
+    int64_t batches;   /* of an epoch */
+    double lr;         /* of the last step */
+    double opened;     /* clock at the start of this call */
+    double lap;        /* clock when time was last added to the sums */
+    double saved;      /* clock at the last checkpoint */
+    int64_t first;     /* step at which this call began */
+    bool unsaved;      /* the state is newer than the last checkpoint */
+} sp_trainer;
+
+/* A trainer with nothing open, at the start of a run; the clock runs. */
+sp_trainer sp_trainer_start(sp_job *job);
+
+/* Begin to prepare the batches of the open session's training part. */
+SP_MUST sp_err sp_trainer_load(sp_trainer *t);
+void sp_trainer_close(sp_trainer *t);
+
+/* Whether the configured epochs or steps are done. */
+bool sp_trainer_ended(const sp_trainer *t);
+
+/* Train from t->state to the end. Errors: SP_ESTOPPED after saving,
+ * SP_ENUMERIC, those of reading data and writing files. */
+SP_MUST sp_err sp_trainer_run(sp_trainer *t);
+
+/* Save the present state as a checkpoint. */
+SP_MUST sp_err sp_trainer_save(sp_trainer *t, bool best);
+
+/* Score the parts beside the training part and sum up the epoch under way.
+ * Errors: SP_ESTOPPED when the job is to stop, those of reading. */
+SP_MUST sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line);
+
+/* Tell the schedule the epoch's loss and begin the next one. */
+void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line);
+
+/* The learning rate of the next step. */
+double sp_trainer_rate(const sp_trainer *t);
+
+/* Steps of the whole run. */
+int64_t sp_trainer_steps(const sp_trainer *t);
+
+/* What is trained on what, for people. */
+void sp_trainer_header(sp_trainer *t);
+
+/* Write result.json: how the run stands or ended ("running", "done",
+ * "stopped", "not_finite", "failed") and why (may be NULL). Errors: SP_EIO,
+ * SP_ENOMEM. */
+SP_MUST sp_err sp_trainer_result(const sp_trainer *t, const char *status,
+                                 const char *reason);
+
+#endif
