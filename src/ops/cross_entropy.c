@@ -137,7 +137,7 @@ static sp_tensor *entropy_example(sp_graph *g, int i)
         { { .n = 3, .c = 7 }, 0.0f },
         { { .n = 1, .c = 2 }, 0.1f },
         { { .t = 3, .n = 2, .c = 37 }, 0.1f },
-        { { .n = 5, .c = 600 }, 0.3f },
+        { { .n = 5, .c = 70 }, 0.3f },
     };
     sp_shape s;
     sp_tensor *x, *label;

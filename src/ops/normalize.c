@@ -248,8 +248,8 @@ static sp_tensor *normalize_example(sp_graph *g, int i)
         { { .n = 4, .h = 2, .w = 2, .c = 16 }, false, true },
         { { .n = 2, .h = 5, .w = 3, .c = 3 }, true, true },
         { { .n = 5 }, true, false },
-        { { .t = 2, .n = 3, .c = 33 }, true, true },
-        { { .n = 33, .h = 17, .w = 3, .c = 17 }, false, true },
+        { { .t = 2, .n = 2, .w = 3, .c = 17 }, true, true },
+        { { .n = 8, .h = 3, .w = 3, .c = 128 }, true, false },
     };
     const sp_init any = { SP_UNIFORM, 2.0f };
     int dims[] = { 0, 0 };
