@@ -74,12 +74,12 @@ bool sp_is_file(const char *path)
 
 /* ---- Reading ----------------------------------------------------------- */
 
-/* Open a regular file; not blocking, so that a pipe is refused, not awaited. */
-static sp_err open_regular(const char *path, int *fd, uint64_t *size)
+sp_err sp_file_open(const char *path, int *fd, uint64_t *size)
 {
     struct stat s;
     sp_err e = SP_OK;
 
+    /* Not blocking, so that a pipe is refused, not awaited. */
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd < 0)
         return sp_io_fail("open", path);
@@ -97,13 +97,14 @@ static sp_err open_regular(const char *path, int *fd, uint64_t *size)
 }
 
 /* Read up to n bytes, fewer only at the file's end; -1 and errno on errors. */
-static ssize_t read_part(int fd, void *bytes, size_t n)
+static ssize_t read_part(int fd, uint64_t offset, void *bytes, size_t n)
 {
     size_t done = 0;
 
     while (done < n) {
         size_t part = n - done < (1 << 30) ? n - done : 1 << 30;
-        ssize_t got = read(fd, (char *)bytes + done, part);
+        ssize_t got =
+            pread(fd, (char *)bytes + done, part, (off_t)(offset + done));
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -115,6 +116,19 @@ static ssize_t read_part(int fd, void *bytes, size_t n)
     return (ssize_t)done;
 }
 
+sp_err sp_file_read_at(int fd, const char *path, uint64_t offset, void *bytes,
+                       size_t n)
+{
+    ssize_t got = read_part(fd, offset, bytes, n);
+
+    if (got < 0)
+        return sp_io_fail("read", path);
+    if ((size_t)got < n)
+        return sp_fail(SP_EFORMAT, "%s is truncated: it ends at byte %llu",
+                       path, (unsigned long long)(offset + (size_t)got));
+    return SP_OK;
+}
+
 sp_err sp_file_read(const char *path, size_t limit, uint8_t **bytes,
                     size_t *size)
 {
@@ -122,7 +136,7 @@ sp_err sp_file_read(const char *path, size_t limit, uint8_t **bytes,
     uint64_t length;
     ssize_t got;
     uint8_t *p = NULL;
-    sp_err e = open_regular(path, &fd, &length);
+    sp_err e = sp_file_open(path, &fd, &length);
 
     if (e != SP_OK)
         return e;
@@ -138,7 +152,7 @@ sp_err sp_file_read(const char *path, size_t limit, uint8_t **bytes,
                     (unsigned long long)length, path);
         goto done;
     }
-    got = read_part(fd, p, (size_t)length);
+    got = read_part(fd, 0, p, (size_t)length);
     if (got < 0) {
         e = sp_io_fail("read", path);
         goto done;
@@ -158,10 +172,10 @@ sp_err sp_file_hash(const char *path, char hex[SP_HASH_HEX], uint64_t *size)
     enum { PART = 1 << 16 };
     int fd;
     uint64_t length;
-    ssize_t got = -1;
+    ssize_t got;
     uint8_t *part;
     sp_hash h;
-    sp_err e = open_regular(path, &fd, &length);
+    sp_err e = sp_file_open(path, &fd, &length);
 
     if (e != SP_OK)
         return e;
@@ -171,7 +185,7 @@ sp_err sp_file_hash(const char *path, char hex[SP_HASH_HEX], uint64_t *size)
         goto done;
     }
     sp_hash_start(&h);
-    while ((got = read_part(fd, part, PART)) > 0)
+    while ((got = read_part(fd, h.size, part, PART)) > 0)
         sp_hash_add(&h, part, (size_t)got);
     if (got < 0) {
         e = sp_io_fail("read", path);

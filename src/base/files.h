@@ -32,6 +32,15 @@ bool sp_is_file(const char *path);
 SP_MUST sp_err sp_file_read(const char *path, size_t limit, uint8_t **bytes,
                             size_t *size);
 
+/* Open a regular file for reading at any place; *fd is the caller's to
+ * close(). Anything else, such as a folder or pipe, is refused. */
+SP_MUST sp_err sp_file_open(const char *path, int *fd, uint64_t *size);
+
+/* Read exactly n bytes from `offset`; `path` is for messages.
+ * Errors: SP_EFORMAT if the file ends before. */
+SP_MUST sp_err sp_file_read_at(int fd, const char *path, uint64_t offset,
+                               void *bytes, size_t n);
+
 /* The SHA-256 of a file, as hexadecimal digits, and its size. */
 SP_MUST sp_err sp_file_hash(const char *path, char hex[SP_HASH_HEX],
                             uint64_t *size);
