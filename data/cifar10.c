@@ -18,6 +18,7 @@ static const char *const names[] = { "airplane", "automobile", "bird", "cat",
 static const sp_records_hint hints[] = {
     { "cifar-10-batches-bin",
       "is where the files are; set data.root to this folder" },
+    { "cifar10", "is where the files are; set data.root to this folder" },
     { "data_batch_1", "belongs to the python version; the binary one is read: "
                       "cifar-10-binary.tar.gz (tools/get-data cifar10)" },
     { "cifar-10-batches-py",

@@ -12,6 +12,7 @@ static const char *const test[] = { "test.bin", NULL };
 static const sp_records_hint hints[] = {
     { "cifar-100-binary",
       "is where the files are; set data.root to this folder" },
+    { "cifar100", "is where the files are; set data.root to this folder" },
     { "data_batch_1.bin",
       "belongs to CIFAR-10; set data.name to cifar10, or data.root to "
       "CIFAR-100's folder" },

@@ -94,42 +94,30 @@ END_TEST
 START_TEST(cifar100_takes_the_fine_label)
 {
     static const uint8_t labels[] = { 250, 99 };
+    char text[1000] = "";
     uint8_t image[PIXELS];
     sp_data_info info;
     void *state;
     int label;
 
+    for (int i = 0; i < 100; i++)
+        sprintf(text + strlen(text), "class_%d\n", i);
     write_cifar100();
     patch("train.bin", (size_t)49999 * RECORD100, labels, 2);
+    sp_scratch_write(dir, "fine_label_names.txt", text, strlen(text) / 2);
+    refused(&sp_data_set_cifar100);
+    ck_assert(HAS("fine_label_names.txt", "100"));
+    sp_scratch_write(dir, "fine_label_names.txt", text, strlen(text));
     ck_assert_int_eq(open_set(&sp_data_set_cifar100, &info, &state), SP_OK);
     ck_assert(info.classes == 100 && info.count[SP_TRAIN] == 50000 &&
               info.count[SP_TEST] == 10000);
-    ck_assert_ptr_null(info.class_names);
+    ck_assert_str_eq(info.class_names[0], "class_0");
+    ck_assert_str_eq(info.class_names[99], "class_99");
     ck_assert_int_eq(
         sp_data_set_cifar100.read(state, SP_TRAIN, 49999, image, &label),
         SP_OK);
     ck_assert_int_eq(label, 99);
     sp_data_set_cifar100.close(state);
-}
-END_TEST
-
-START_TEST(cifar100_reads_its_class_names)
-{
-    char text[1000] = "";
-    sp_data_info info;
-    void *state;
-
-    for (int i = 0; i < 100; i++)
-        sprintf(text + strlen(text), "class_%d\n", i);
-    write_cifar100();
-    sp_scratch_write(dir, "fine_label_names.txt", text, strlen(text) - 1);
-    ck_assert_int_eq(open_set(&sp_data_set_cifar100, &info, &state), SP_OK);
-    ck_assert_str_eq(info.class_names[0], "class_0");
-    ck_assert_str_eq(info.class_names[99], "class_99");
-    sp_data_set_cifar100.close(state);
-    sp_scratch_write(dir, "fine_label_names.txt", text, strlen(text) / 2);
-    refused(&sp_data_set_cifar100);
-    ck_assert(HAS("fine_label_names.txt", "100"));
 }
 END_TEST
 
@@ -149,9 +137,9 @@ START_TEST(a_label_out_of_range_is_named)
     static const uint8_t label = 10;
 
     write_cifar10();
-    patch("data_batch_4.bin", (size_t)1234 * RECORD10, &label, 1);
+    patch("data_batch_2.bin", (size_t)1234 * RECORD10, &label, 1);
     refused(&sp_data_set_cifar10);
-    ck_assert(HAS("data_batch_4.bin", "record 1234", "label 10", "0 to 9"));
+    ck_assert(HAS("data_batch_2.bin", "record 1234", "label 10", "0 to 9"));
 }
 END_TEST
 
@@ -219,7 +207,6 @@ int main(void)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, records_become_images);
     tcase_add_test(tc, cifar100_takes_the_fine_label);
-    tcase_add_test(tc, cifar100_reads_its_class_names);
     tcase_add_test(tc, describing_opens_nothing);
     tcase_add_test(tc, a_label_out_of_range_is_named);
     tcase_add_test(tc, a_truncated_file_is_named);

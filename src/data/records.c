@@ -133,18 +133,6 @@ static sp_err load_split(struct records *r, const char *root, sp_split split,
     return SP_OK;
 }
 
-/* All files are looked at before any is read, which may take a while. */
-static sp_err load_all(struct records *r, const char *root)
-{
-    size_t files[SP_SPLITS];
-
-    for (int s = 0; s < SP_SPLITS; s++)
-        SP_TRY(check_files(r, root, (sp_split)s, &files[s]));
-    for (int s = 0; s < SP_SPLITS; s++)
-        SP_TRY(load_split(r, root, (sp_split)s, files[s]));
-    return SP_OK;
-}
-
 /* Cut the text of the names file into lines. */
 static sp_err split_names(struct records *r, const char *path)
 {
@@ -193,6 +181,19 @@ static sp_err load_names(struct records *r, const char *root)
     return split_names(r, path);
 }
 
+/* All files are looked at before any is read, which may take a while. */
+static sp_err load_all(struct records *r, const char *root)
+{
+    size_t files[SP_SPLITS];
+
+    for (int s = 0; s < SP_SPLITS; s++)
+        SP_TRY(check_files(r, root, (sp_split)s, &files[s]));
+    SP_TRY(load_names(r, root));
+    for (int s = 0; s < SP_SPLITS; s++)
+        SP_TRY(load_split(r, root, (sp_split)s, files[s]));
+    return SP_OK;
+}
+
 void sp_records_describe(const sp_records *format, sp_data_info *info)
 {
     *info = (sp_data_info){
@@ -218,8 +219,6 @@ sp_err sp_records_open(const sp_records *format, const char *root,
     r->format = format;
     r->record = record_bytes(format);
     err = load_all(r, root);
-    if (err == SP_OK)
-        err = load_names(r, root);
     if (err) {
         sp_records_close(r);
         return err;
