@@ -25,9 +25,9 @@ typedef enum sp_part {
 typedef struct sp_data_info {
     int h, w, c; /* of every image */
     int classes;
-    size_t count[SP_SPLITS];         /* images */
-    const char *const *class_names;  /* `classes` of them, or NULL; owned by
-                                        the data set */
+    size_t count[SP_SPLITS];        /* images */
+    const char *const *class_names; /* `classes` of them, or NULL; owned by
+                                       the data set */
 } sp_data_info;
 
 /* The keys that all data sets share. */
@@ -61,8 +61,8 @@ typedef struct sp_data_set {
 
     /* Image `i` of a split: h*w*c bytes (NHWC order), and its label. A pure
      * function of its arguments, called by several threads at once. */
-    sp_err (*read)(const void *state, sp_split split, size_t i,
-                   uint8_t *image, int *label);
+    sp_err (*read)(const void *state, sp_split split, size_t i, uint8_t *image,
+                   int *label);
     void (*close)(void *state);
 } sp_data_set;
 
@@ -104,7 +104,7 @@ typedef struct sp_records_hint {
 typedef struct sp_records {
     const char *set; /* its name, for messages */
     int h, w, c, classes;
-    int label_bytes, label_at; /* bytes before the image; which one counts */
+    int label_bytes, label_at;  /* bytes before the image; which one counts */
     size_t per_file[SP_SPLITS]; /* records in each file */
     const char *const *files[SP_SPLITS]; /* names; each list ends with NULL */
     const char *const *class_names;      /* or NULL */
