@@ -17,7 +17,7 @@ static const sp_key keys[] = {
 static sp_tensor *build(sp_graph *g, sp_tensor *x, const sp_model_args *a)
 {
     const mlp_cfg *cfg = a->own;
-    char name[16];
+    char name[24];
 
     for (int i = 0; i < cfg->hidden.count; i++) {
         double units = cfg->hidden.value[i];

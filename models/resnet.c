@@ -94,7 +94,7 @@ static sp_tensor *block(sp_graph *g, sp_tensor *x, int out, int stride,
 
 static sp_tensor *stage(sp_graph *g, sp_tensor *x, const plan *p, int i)
 {
-    char name[16];
+    char name[24];
 
     snprintf(name, sizeof name, "layer%d", i + 1);
     sp_push(g, name);

@@ -57,7 +57,7 @@ static int scaled(const vgg_cfg *cfg, int channels)
 
 static sp_tensor *conv(sp_graph *g, sp_tensor *x, int out, int *index)
 {
-    char name[16];
+    char name[24];
 
     snprintf(name, sizeof name, "%d", (*index)++);
     x = sp_conv(g, name, x, (sp_conv_opt){ .out = out });

@@ -16,6 +16,8 @@
 /* A register of whole numbers, or of masks: all bits set for true. */
 typedef int32_t sp_ivec
     __attribute__((vector_size(SP_VL * 4), aligned(4), may_alias));
+typedef uint32_t sp_uvec
+    __attribute__((vector_size(SP_VL * 4), aligned(4), may_alias));
 
 SP_INLINE sp_vec sp_splat(float v) { return v - (sp_vec){ 0 }; }
 
@@ -66,7 +68,7 @@ SP_INLINE sp_vec sp_exp(sp_vec v)
     const float shift = 0x1.8p23f; /* adding it rounds to a whole number */
     sp_ivec tiny = v < -87.3f;
     sp_vec k = v * 0x1.715476p0f + shift;
-    sp_ivec bits = (sp_ivec)k << 23;
+    sp_uvec bits = (sp_uvec)k << 23; /* k, as an exponent */
     sp_vec r, p;
 
     k -= shift;
@@ -79,7 +81,7 @@ SP_INLINE sp_vec sp_exp(sp_vec v)
     p = p * r + 0.5f;
     p = p * (r * r) + r;
     p = p + 1.0f;
-    p = (sp_vec)((bits + (sp_ivec)p) & ~tiny);
+    p = (sp_vec)((bits + (sp_uvec)p) & (sp_uvec)~tiny);
     return sp_select(v == v, p, v); /* not a number stays so */
 }
 
