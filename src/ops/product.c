@@ -1,0 +1,51 @@
+#include "ops/product.h"
+
+static sp_conv_how how_of(const sp_node *n)
+{
+    return (sp_conv_how){ n->kernels, n->threads, n->reference };
+}
+
+sp_err sp_product_infer(sp_node *n, const sp_conv_shape *s)
+{
+    sp_shape x = n->x[0]->shape;
+    sp_conv_how how = how_of(n);
+    sp_pass last = n->train ? SP_BACKWARD_WEIGHT : SP_FORWARD;
+
+    n->y[0]->shape = (sp_shape){ x.t, x.n, s->oh, s->ow, s->cout };
+    n->keep_x = 1;
+    n->macs =
+        (double)s->oh * s->ow * s->cout * s->kh * s->kw * (s->cin / s->groups);
+    for (sp_pass p = SP_FORWARD; p <= last; p++) {
+        size_t bytes = sp_conv_scratch(&how, s, x.t * x.n, p);
+        if (bytes > n->scratch)
+            n->scratch = bytes;
+    }
+    return SP_OK;
+}
+
+void sp_product_forward(const sp_node *n, const sp_run *r,
+                        const sp_conv_shape *s)
+{
+    sp_conv_how how = how_of(n);
+
+    sp_conv_forward(&how, s, sp_images(n->x[0], r), n->x[0]->data,
+                    n->p[0]->value, n->p_count > 1 ? n->p[1]->value : NULL,
+                    n->y[0]->data, n->scratch_data);
+}
+
+void sp_product_backward(const sp_node *n, const sp_run *r,
+                         const sp_conv_shape *s)
+{
+    sp_conv_how how = how_of(n);
+    int images = sp_images(n->x[0], r);
+    const float *dy = n->y[0]->grad;
+
+    sp_conv_backward_weight(&how, s, images, n->x[0]->data, dy, n->p[0]->grad,
+                            sp_param_beta(n, 0, r), n->scratch_data);
+    if (n->p_count > 1)
+        sp_bias_backward(&how, sp_rows(n->y[0], r), s->cout, dy, n->p[1]->grad,
+                         sp_param_beta(n, 1, r));
+    if (n->x[0]->grad)
+        sp_conv_backward_input(&how, s, images, dy, n->p[0]->value,
+                               n->x[0]->grad, sp_beta(n, 0), n->scratch_data);
+}
