@@ -15,6 +15,8 @@ enum { ROWS = SP_ROWS, PEAK_SUMS = 12 };
 static void tile_2(const sp_tile *a)
 {
     const sp_vec *start = (const sp_vec *)a->start;
+    float *const *to = a->y;
+    float beta = a->beta;
     sp_vec sum[ROWS][2];
 
     for (int p = 0; p < ROWS; p++) {
@@ -32,10 +34,10 @@ static void tile_2(const sp_tile *a)
             }
     }
     for (int p = 0; p < ROWS; p++) {
-        sp_vec *y = (sp_vec *)a->y[p];
-        if (a->beta != 0.0f) {
-            sum[p][0] += a->beta * y[0];
-            sum[p][1] += a->beta * y[1];
+        sp_vec *y = (sp_vec *)to[p];
+        if (beta != 0.0f) {
+            sum[p][0] += beta * y[0];
+            sum[p][1] += beta * y[1];
         }
         y[0] = sum[p][0];
         y[1] = sum[p][1];
@@ -47,6 +49,8 @@ static void tile_2(const sp_tile *a)
 static void tile_1(const sp_tile *a)
 {
     const sp_vec *start = (const sp_vec *)a->start;
+    float *const *to = a->y;
+    float beta = a->beta;
     sp_vec sum[ROWS][2];
 
     for (int p = 0; p < ROWS; p++) {
@@ -68,10 +72,10 @@ static void tile_1(const sp_tile *a)
                 sum[p][0] += x[p][k] * w[0];
     }
     for (int p = 0; p < ROWS; p++) {
-        sp_vec *y = (sp_vec *)a->y[p];
+        sp_vec *y = (sp_vec *)to[p];
         sum[p][0] += sum[p][1];
-        if (a->beta != 0.0f)
-            sum[p][0] += a->beta * y[0];
+        if (beta != 0.0f)
+            sum[p][0] += beta * y[0];
         y[0] = sum[p][0];
     }
 }
@@ -150,11 +154,12 @@ static void copy_rows(const float *from, size_t ld, size_t count, int valid,
 
 static float peak(size_t turns)
 {
-    sp_vec sum[PEAK_SUMS] = { { 0 } }, a = { 0 }, b = { 0 };
+    sp_vec sum[PEAK_SUMS], a = sp_splat(0.999f), b = sp_splat(0.001f);
     float total = 0;
 
-    a += 0.999f;
-    b += 0.001f;
+    /* All different, or the compiler sees that one sum will do. */
+    for (int j = 0; j < PEAK_SUMS; j++)
+        sum[j] = sp_splat((float)(j + 2));
     for (size_t i = 0; i < turns; i++)
         for (int j = 0; j < PEAK_SUMS; j++)
             sum[j] = sum[j] * a + b;
