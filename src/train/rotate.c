@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -38,10 +39,16 @@ static int is_step(const struct dirent *d)
     return strncmp(d->d_name, prefix, sizeof prefix - 1) == 0;
 }
 
+/* Folders being written or removed start with a dot and a word; files and
+ * links being replaced end with ".tmp". */
 static int is_leftover(const struct dirent *d)
 {
-    return d->d_name[0] == '.' && strcmp(d->d_name, ".") != 0 &&
-           strcmp(d->d_name, "..") != 0;
+    static const char end[] = ".tmp";
+    size_t n = strlen(d->d_name), k = sizeof end - 1;
+
+    return strncmp(d->d_name, ".tmp-", 5) == 0 ||
+           strncmp(d->d_name, ".old-", 5) == 0 ||
+           (n > k && strcmp(d->d_name + n - k, end) == 0);
 }
 
 typedef struct names {
@@ -156,22 +163,32 @@ char *sp_rotate_other(const char *run, const char *folder)
     return found;
 }
 
-sp_err sp_checkpoint_clean(const char *run)
+static sp_err clean(const char *folder)
 {
-    char *folder = sp_path(run, "checkpoints");
     names n = { 0 };
-    sp_err e = folder ? names_list(&n, folder, true)
-                      : sp_fail(SP_ENOMEM, "out of memory");
+    sp_err e = names_list(&n, folder, true);
 
     for (int i = 0; e == SP_OK && i < n.count; i++) {
         char *path = sp_path(folder, "%s", n.entry[i]->d_name);
-        if (path && sp_is_dir(path))
+        struct stat s;
+
+        if (!path)
+            e = sp_fail(SP_ENOMEM, "out of memory");
+        else if (lstat(path, &s) == 0 && S_ISDIR(s.st_mode))
             e = sp_dir_remove(path);
-        else if (path && unlink(path) != 0 && errno != ENOENT)
+        else if (unlink(path) != 0 && errno != ENOENT)
             e = sp_io_fail("remove", path);
         free(path);
     }
     names_free(&n);
-    free(folder);
     return e;
+}
+
+sp_err sp_checkpoint_clean(const char *run)
+{
+    char *folder = sp_path(run, "checkpoints");
+    sp_err e = folder ? clean(folder) : sp_fail(SP_ENOMEM, "out of memory");
+
+    free(folder);
+    return e == SP_OK ? clean(run) : e;
 }

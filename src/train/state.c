@@ -99,6 +99,7 @@ void sp_train_state_write(sp_json *j, const sp_train_state *s)
     sp_json_int(j, "samples", s->samples);
     sp_json_number(j, "epoch_seconds", s->epoch_seconds);
     sp_json_number(j, "seconds", s->seconds);
+    sp_json_number(j, "lr", s->lr);
     sp_json_open(j, "window");
     sp_json_number(j, "loss", s->window.loss);
     sp_json_number(j, "norm", s->window.norm);
@@ -177,6 +178,7 @@ sp_err sp_train_state_read(const sp_json_value *object, sp_train_state *s)
     SP_TRY(get_count(object, "samples", INT64_MAX, &s->samples));
     SP_TRY(sp_json_get_number(object, "epoch_seconds", &s->epoch_seconds));
     SP_TRY(sp_json_get_number(object, "seconds", &s->seconds));
+    SP_TRY(sp_json_get_number(object, "lr", &s->lr));
     SP_TRY(sp_json_get(object, "window", SP_JSON_OBJECT, &window));
     SP_TRY(read_window(window, &s->window));
     SP_TRY(sp_json_get(object, "schedule", SP_JSON_OBJECT, &schedule));

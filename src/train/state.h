@@ -46,6 +46,7 @@ typedef struct sp_train_state {
     int64_t correct, samples;
     double epoch_seconds; /* spent in training */
     double seconds;       /* of the whole run, evaluation included */
+    double lr;            /* of the last step */
     sp_window window;
     sp_schedule_state schedule;
     sp_epoch_line last, best; /* epoch is NAN: none yet */

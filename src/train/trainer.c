@@ -161,7 +161,7 @@ static sp_err log_step(sp_trainer *t)
     sp_step_line line = {
         .epoch = t->state.epoch + 1,
         .step = t->state.step,
-        .lr = t->lr,
+        .lr = t->state.lr,
         .loss = w->loss / samples,
         .top1 = 100.0 * (double)w->correct / samples,
         .norm = w->norm / (double)w->steps,
@@ -206,8 +206,8 @@ static sp_err one_step(sp_trainer *t, const sp_batch *b)
 {
     sp_step_result r;
 
-    t->lr = sp_trainer_rate(t);
-    SP_TRY(sp_train_step(&t->session, b, t->state.step, t->lr, &r));
+    t->state.lr = sp_trainer_rate(t);
+    SP_TRY(sp_train_step(&t->session, b, t->state.step, t->state.lr, &r));
     count(t, b, &r);
     progress(t, true);
     if (t->state.step % t->session.set.log->every == 0)
@@ -265,7 +265,7 @@ sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
     *line = (sp_epoch_line){
         .epoch = s->epoch + 1,
         .step = (double)s->step,
-        .lr = t->lr,
+        .lr = s->lr,
         .train_loss = s->loss_sum / (double)s->samples,
         .train_top1 = 100.0 * (double)s->correct / (double)s->samples,
         .valid_loss = valid.loss,

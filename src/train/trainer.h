@@ -18,7 +18,6 @@ typedef struct sp_trainer {
     sp_train_state state;
     char *config_text; /* as it stands in config.yaml and checkpoints */
     int64_t batches;   /* of an epoch */
-    double lr;         /* of the last step */
     double opened;     /* clock at the start of this call */
     double lap;        /* clock when time was last added to the sums */
     double saved;      /* clock at the last checkpoint */

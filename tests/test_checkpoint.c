@@ -1,0 +1,269 @@
+/* Checkpoints: whole or absent, and never used when damaged. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "runs.h"
+#include "train/checkpoint.h"
+#include "train/rotate.h"
+
+static runs r;
+
+static void set_up(void) { r = runs_new(); }
+
+static void tear_down(void) { runs_free(&r); }
+
+static sp_err train(const char *run, const char *const *overrides)
+{
+    return runs_train(&r, (runs_job){ .run = run, .overrides = overrides });
+}
+
+static sp_err resume(const char *run, const char *const *overrides)
+{
+    return runs_resume(&r, (runs_job){ .run = run, .overrides = overrides });
+}
+
+static bool exists(const char *run, const char *name)
+{
+    char inner[128];
+    struct stat s;
+
+    snprintf(inner, sizeof inner, "checkpoints/%s", name);
+    return lstat(runs_path(&r, run, inner), &s) == 0;
+}
+
+static sp_err open_last(void)
+{
+    sp_checkpoint c;
+    sp_err e = sp_checkpoint_open(&c, runs_path(&r, "a", ""), "last");
+
+    sp_checkpoint_close(&c);
+    return e;
+}
+
+static const char *const files[] = { "model.safetensors", "optim.safetensors",
+                                     "rank-0000.safetensors", "manifest.json" };
+
+enum { FILES = 4, PLACES = 40 };
+
+/* Change the file in place, see it refused, and put it back. */
+static void try_damage(const char *path, const char *bytes, size_t size,
+                       const char *name)
+{
+    sp_err e;
+
+    ck_assert_int_eq(sp_file_write_synced(path, bytes, size), SP_OK);
+    e = open_last();
+    ck_assert_int_eq(e, SP_EFORMAT);
+    ck_assert(runs_error(name));
+    ck_assert(runs_error("use an older checkpoint: step-00000012"));
+}
+
+START_TEST(a_damaged_file_is_refused_by_name)
+{
+    const char *name = files[_i];
+    char inner[64], path[512];
+    uint8_t *bytes;
+    size_t size;
+
+    ck_assert_int_eq(train("a", NULL), SP_OK);
+    snprintf(inner, sizeof inner, "checkpoints/last/%s", name);
+    snprintf(path, sizeof path, "%s", runs_path(&r, "a", inner));
+    ck_assert_int_eq(sp_file_read(path, 1 << 20, &bytes, &size), SP_OK);
+    for (size_t i = 0; i < PLACES; i++) {
+        size_t at = i * (size - 1) / (PLACES - 1);
+
+        bytes[at] ^= (uint8_t)(1 << i % 8);
+        try_damage(path, (char *)bytes, size, name);
+        bytes[at] ^= (uint8_t)(1 << i % 8);
+        try_damage(path, (char *)bytes, at, name); /* truncated there */
+    }
+    ck_assert_int_eq(resume("a", NULL), SP_EFORMAT);
+    ck_assert(runs_error(name));
+    ck_assert_int_eq(sp_file_write_synced(path, bytes, size), SP_OK);
+    ck_assert_int_eq(open_last(), SP_OK);
+    unlink(path);
+    ck_assert_int_eq(open_last(), SP_EIO);
+    ck_assert(runs_error(name));
+    free(bytes);
+}
+END_TEST
+
+/* A manifest with `from` replaced by `to`, both of one length, and a checksum
+ * that fits. */
+static void forge(const char *from, const char *to)
+{
+    const char *path = runs_path(&r, "a", "checkpoints/last/manifest.json");
+    static const char key[] = "\"manifest_sha256\":\"";
+    char *text = runs_read(path), *seal = strstr(text, key);
+    char *place = strstr(text, from);
+    sp_hash h;
+
+    ck_assert_ptr_nonnull(seal);
+    ck_assert_ptr_nonnull(place);
+    ck_assert_uint_eq(strlen(from), strlen(to));
+    memcpy(place, to, strlen(to));
+    sp_hash_start(&h);
+    sp_hash_add(&h, text, (size_t)(seal - text));
+    char hex[SP_HASH_HEX];
+    sp_hash_end(&h, hex);
+    memcpy(seal + sizeof key - 1, hex, SP_HASH_HEX - 1);
+    ck_assert_int_eq(sp_file_write_synced(path, text, strlen(text)), SP_OK);
+    free(text);
+}
+
+START_TEST(other_versions_and_broken_rules_are_refused)
+{
+    static const struct {
+        const char *from, *to, *word;
+    } changes[] = {
+        { "\"format\": 1", "\"format\": 2", "format 2" },
+        { "\"full\"", "\"bare\"", "bare" },
+        { "\"step\": 18", "\"step\": -1", "step" },
+        { "\"epoch\"", "\"apoch\"", "epoch" },
+        { "\"height\": 4", "\"height\": 0", "height" },
+        { "\"size\": ", "\"sise\": ", "size" },
+    };
+
+    ck_assert_int_eq(train("a", NULL), SP_OK);
+    ck_assert_int_eq(open_last(), SP_OK);
+    forge(changes[_i].from, changes[_i].to);
+    ck_assert_int_eq(open_last(), SP_EFORMAT);
+    ck_assert(runs_error(changes[_i].word));
+}
+END_TEST
+
+START_TEST(another_model_is_refused_by_tensor)
+{
+    const char *wider[] = { "model.hidden=[9]", NULL };
+    const char *deeper[] = { "model.hidden=[8,8]", NULL };
+    const char *rule[] = { "optim.name=adam", "train.epochs=4", NULL };
+
+    ck_assert_int_eq(train("a", NULL), SP_OK);
+    ck_assert_int_eq(resume("a", wider), SP_EFORMAT);
+    ck_assert(runs_error("fc1.weight: float of 8x16, the model's is 9x16"));
+    ck_assert_int_eq(resume("a", deeper), SP_EFORMAT);
+    ck_assert(runs_error("fc3.weight: missing"));
+    ck_assert_int_eq(resume("a", rule), SP_ECONFIG);
+    ck_assert(runs_error("optim.name=sgd"));
+}
+END_TEST
+
+START_TEST(leftovers_of_killed_writers_go)
+{
+    runs_job stop = { .run = "a", .end = RUNS_STOP, .lines = 9 };
+
+    ck_assert_int_eq(runs_train(&r, stop), SP_ESTOPPED);
+    sp_scratch_write(r.folder, "a/checkpoints/.tmp-step-00000012/x", "x", 1);
+    sp_scratch_write(r.folder, "a/checkpoints/.old-step-00000001/x", "x", 1);
+    sp_scratch_write(r.folder, "a/result.json.tmp", "x", 1);
+    ck_assert_int_eq(
+        symlink("nowhere", runs_path(&r, "a", "checkpoints/last.tmp")), 0);
+    ck_assert_int_eq(resume("a", NULL), SP_OK);
+    ck_assert(!exists("a", ".tmp-step-00000012"));
+    ck_assert(!exists("a", ".old-step-00000001"));
+    ck_assert(!exists("a", "last.tmp"));
+    ck_assert(!exists("a", "../result.json.tmp"));
+    ck_assert(exists("a", "step-00000018/manifest.json"));
+}
+END_TEST
+
+START_TEST(older_checkpoints_go_but_for_those_in_use)
+{
+    const char *none[] = { "train.keep=0", "train.epochs=6", NULL };
+    const char *two[] = { "train.keep=2", "train.epochs=6", "optim.lr=0",
+                          NULL };
+    const char *steps[] = { "train.checkpoint_steps=2", "train.epochs=1",
+                            NULL };
+
+    ck_assert_int_eq(train("a", none), SP_OK);
+    ck_assert(exists("a", "start/model.safetensors"));
+    ck_assert(exists("a", "last/model.safetensors"));
+    ck_assert(exists("a", "best/model.safetensors"));
+    ck_assert(exists("a", "step-00000036"));
+    /* With rate 0 the first epoch stays the best. */
+    ck_assert_int_eq(train("b", two), SP_OK);
+    ck_assert(exists("b", "start"));
+    ck_assert(exists("b", "step-00000006")); /* best */
+    ck_assert(!exists("b", "step-00000012"));
+    ck_assert(!exists("b", "step-00000018"));
+    ck_assert(exists("b", "step-00000024"));
+    ck_assert(exists("b", "step-00000030"));
+    ck_assert(exists("b", "step-00000036")); /* last */
+    ck_assert_int_eq(train("c", steps), SP_OK);
+    ck_assert(exists("c", "step-00000002"));
+    ck_assert(exists("c", "step-00000004"));
+    ck_assert(exists("c", "step-00000006"));
+}
+END_TEST
+
+START_TEST(age_is_by_number_not_by_letters)
+{
+    static const char *const names[] = { "step-00000100", "step-00000100-2",
+                                         "step-00000100-10", "step-99999999",
+                                         "step-100000000" };
+    enum { NAMES = sizeof names / sizeof *names };
+
+    for (int i = 0; i < NAMES; i++) {
+        char inner[64];
+        snprintf(inner, sizeof inner, "k/%s/x", names[i]);
+        sp_scratch_write(r.folder, inner, "x", 1);
+    }
+    for (int keep = NAMES; keep >= 0; keep--) {
+        ck_assert_int_eq(sp_rotate(sp_scratch_path(r.folder, "k"), keep),
+                         SP_OK);
+        for (int i = 0; i < NAMES; i++)
+            ck_assert_int_eq(sp_is_dir(runs_path(&r, "k", names[i])),
+                             i >= NAMES - keep);
+    }
+}
+END_TEST
+
+START_TEST(names_are_those_of_checkpoints)
+{
+    static const char *const wrong[] = {
+        "", ".", "..", "../a", "a/b", ".tmp-x", "step-00000099"
+    };
+    sp_checkpoint c;
+
+    ck_assert_int_eq(train("a", NULL), SP_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_int_eq(
+            sp_checkpoint_open(&c, runs_path(&r, "a", ""), wrong[i]), SP_EARG);
+    ck_assert(runs_error("there is step-00000018"));
+}
+END_TEST
+
+START_TEST(equal_weights_are_equal_files)
+{
+    ck_assert_int_eq(train("a", NULL), SP_OK);
+    ck_assert_int_eq(train("other/place", NULL), SP_OK);
+    ck_assert(runs_same(&r, "a", "other/place", "model.safetensors"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("checkpoint");
+    TCase *tc = tcase_create("checkpoint");
+    SRunner *run = srunner_create(s);
+
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, a_damaged_file_is_refused_by_name, 0, FILES);
+    tcase_add_loop_test(tc, other_versions_and_broken_rules_are_refused, 0, 6);
+    tcase_add_test(tc, another_model_is_refused_by_tensor);
+    tcase_add_test(tc, leftovers_of_killed_writers_go);
+    tcase_add_test(tc, older_checkpoints_go_but_for_those_in_use);
+    tcase_add_test(tc, age_is_by_number_not_by_letters);
+    tcase_add_test(tc, names_are_those_of_checkpoints);
+    tcase_add_test(tc, equal_weights_are_equal_files);
+    suite_add_tcase(s, tc);
+    srunner_run_all(run, CK_NORMAL);
+    int failed = srunner_ntests_failed(run);
+    srunner_free(run);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
