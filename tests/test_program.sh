@@ -154,7 +154,11 @@ check_run() {
   expect 0 eval run --checkpoint start --split train --json
   said out '"count":256'
   expect 2 eval run --checkpoint nothing
-  expect 0 verify run
+  expect 2 verify run
+  said err "no parameter hash"
+  expect 0 train tiny.yaml train.epochs=13 --run long
+  expect 0 verify long
+  said out "2 parameter hashes"
   # The run's own configuration gives the run again.
   expect 0 train run/config.yaml --run again
   [ "$(weights run)" = "$(weights again)" ] || fault "again is not the same"
@@ -200,7 +204,8 @@ check_damage() {
 }
 
 check_not_finite() {
-  expect 4 train tiny.yaml optim.lr=1e30 --run nan
+  expect 4 train tiny.yaml optim.lr=1e6 optim.weight_decay=1000 \
+    --run nan
   said err 'step' '(fc|layer|loss|matmul|linear)'
   expect 0 eval nan --json
   only_json
@@ -244,7 +249,7 @@ check_twice() {
 
 # Killed at arbitrary moments and resumed: the same bits as never killed.
 check_kill() {
-  local options=(train.epochs=40 train.checkpoint_steps=5) status i
+  local options=(train.epochs=12 train.checkpoint_steps=5) status i
   expect 0 train tiny.yaml "${options[@]}" --run whole
   "$sprat" train tiny.yaml "${options[@]}" --run killed >out 2>err &
   pid=$!

@@ -23,11 +23,11 @@ static void bounds_text(const sp_key *k, char *out, size_t size)
         k->min >= k->max)
         return;
     if (low && high)
-        snprintf(out, size, " %g to %g", k->min, k->max);
+        snprintf(out, size, " %.10g to %.10g", k->min, k->max);
     else if (low)
-        snprintf(out, size, " >= %g", k->min);
+        snprintf(out, size, " >= %.10g", k->min);
     else if (high)
-        snprintf(out, size, " <= %g", k->max);
+        snprintf(out, size, " <= %.10g", k->max);
 }
 
 static void print_key(const char *section, const sp_key *k)

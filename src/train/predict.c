@@ -1,6 +1,7 @@
 /* Classifying images of one's own. */
 #include <dirent.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,19 +21,31 @@ typedef struct predictor {
     uint8_t *image;
 } predictor;
 
+/* Whether the n letters at `text` name class i: by its name, or by its number
+ * where classes have none. */
+static bool is_class(const predictor *p, int i, const char *text, size_t n)
+{
+    char number[16];
+    const char *name = number;
+
+    if (p->info.class_names)
+        name = p->info.class_names[i];
+    else
+        snprintf(number, sizeof number, "%d", i);
+    return strlen(name) == n && strncmp(name, text, n) == 0;
+}
+
 /* The class that the folder holding `file` is named as, or -1. */
 static int label_of(const predictor *p, const char *file)
 {
-    const char *const *names = p->info.class_names;
     const char *end = strrchr(file, '/'), *start = end;
 
-    if (!end || !names)
+    if (!end)
         return -1;
     while (start > file && start[-1] != '/')
         start--;
     for (int i = 0; i < p->info.classes; i++)
-        if (strlen(names[i]) == (size_t)(end - start) &&
-            strncmp(names[i], start, (size_t)(end - start)) == 0)
+        if (is_class(p, i, start, (size_t)(end - start)))
             return i;
     return -1;
 }
