@@ -39,7 +39,7 @@ typedef struct sp_key {
     sp_kind kind;
     size_t offset;        /* of the field in its struct */
     const char *fallback; /* the default, as it would stand in a file */
-    double min, max;      /* bounds of a number, both allowed */
+    double min, max;      /* bounds of a number, both allowed; both 0: none */
     const char *help;     /* with the unit */
     const char *choices;  /* of an SP_CHOICE: "all|matrices" */
 } sp_key;
@@ -92,8 +92,11 @@ typedef struct sp_config sp_config;
 
 /* Read `files` left to right, then `overrides` ("section.key=value"). All
  * mistakes are found in one pass: sp_last_error() then holds one line for
- * each, "file:line:column: what, nearest name". On success *out is the
- * caller's to free. `registry` must outlive it.
+ * each, "file:line:column: what, nearest name". Where a later file selects
+ * another thing with `name`, keys that earlier files set for the earlier thing
+ * and that the new one does not have are passed over; any other unknown key is
+ * a mistake. All arguments count as one last file, in which a key may be
+ * repeated. On success *out is the caller's to free. `registry` must outlive it.
  * Errors: SP_EIO for a file that cannot be read, SP_ECONFIG. */
 SP_MUST sp_err sp_config_load(sp_config **out, const sp_registry *registry,
                               const char *const *files, size_t file_count,

@@ -162,7 +162,8 @@ void sp_complain_section(sp_loading *l, const char *at, const char *name)
     sp_text hint = { 0 };
     char shown[SP_SHOWN_ROOM];
 
-    if (!put_elsewhere(&hint, l->registry, NULL, name))
+    if (l->mistake_count < MOST_MISTAKES &&
+        !put_elsewhere(&hint, l->registry, NULL, name))
         put_hint(&hint, name, "sections", next_section, l->registry);
     sp_complain(l, at, "there is no section %s%s", sp_shown(shown, name),
                 sp_text_string(&hint));

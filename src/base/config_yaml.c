@@ -216,6 +216,16 @@ static void append(sp_loading *l, sp_setting s)
     l->last = &copy->next;
 }
 
+/* A file of another kind must not be read to its end. */
+static void count_key(reader *r)
+{
+    if (++r->keys <= MOST_KEYS)
+        return;
+    sp_complain(r->l, here(r), "more than %d keys; this is not a configuration",
+                MOST_KEYS);
+    r->broken = true;
+}
+
 /* "key: value" in a section whose earlier keys begin at `*begin`. */
 static void read_setting(reader *r, const sp_section *section,
                          sp_setting *const *begin)
@@ -231,13 +241,7 @@ static void read_setting(reader *r, const sp_section *section,
     }
     s.key = text_of(r);
     s.source = s.key_at;
-    if (++r->keys > MOST_KEYS) {
-        sp_complain(r->l, s.key_at,
-                    "more than %d keys; this is not a "
-                    "configuration",
-                    MOST_KEYS);
-        r->broken = true;
-    }
+    count_key(r);
     if (!advance(r) || !s.key || !read_value(r, &s))
         return;
     for (const sp_setting *t = *begin; t; t = t->next)
@@ -281,6 +285,7 @@ static void read_sections(reader *r, const char **seen)
         const sp_section *section = NULL, *other;
         size_t i = 0;
 
+        count_key(r);
         if (is_scalar(r, "a section's name must be a word"))
             name = text_of(r);
         else
