@@ -96,7 +96,8 @@ typedef struct sp_config sp_config;
  * another thing with `name`, keys that earlier files set for the earlier thing
  * and that the new one does not have are passed over; any other unknown key is
  * a mistake. All arguments count as one last file, in which a key may be
- * repeated. On success *out is the caller's to free. `registry` must outlive it.
+ * repeated. On success *out is the caller's to free. `registry` must outlive
+ * it.
  * Errors: SP_EIO for a file that cannot be read, SP_ECONFIG. */
 SP_MUST sp_err sp_config_load(sp_config **out, const sp_registry *registry,
                               const char *const *files, size_t file_count,
