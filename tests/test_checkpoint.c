@@ -1,7 +1,9 @@
 /* Checkpoints: whole or absent, and never used when damaged. */
 #include <check.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -237,6 +239,29 @@ START_TEST(names_are_those_of_checkpoints)
 }
 END_TEST
 
+/* Files beyond a size cannot be written: what a full disk looks like. */
+START_TEST(a_full_disk_costs_the_new_checkpoint_only)
+{
+    const char *large[] = { "model.hidden=[512]", NULL };
+    const char *more[] = { "train.epochs=4", NULL };
+    struct rlimit limit = { 20000, 20000 };
+    char *status;
+
+    ck_assert_int_eq(train("a", large), SP_OK);
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    ck_assert_int_eq(resume("a", more), SP_EIO);
+    ck_assert(runs_error("older checkpoints are as they were"));
+    ck_assert_int_eq(open_last(), SP_OK);
+    ck_assert(exists("a", "step-00000018"));
+    ck_assert(!exists("a", "step-00000024"));
+    ck_assert(!exists("a", ".tmp-step-00000024"));
+    status = runs_result(&r, "a", "status");
+    ck_assert_str_eq(status, "failed");
+    free(status);
+}
+END_TEST
+
 START_TEST(equal_weights_are_equal_files)
 {
     ck_assert_int_eq(train("a", NULL), SP_OK);
@@ -260,6 +285,7 @@ int main(void)
     tcase_add_test(tc, older_checkpoints_go_but_for_those_in_use);
     tcase_add_test(tc, age_is_by_number_not_by_letters);
     tcase_add_test(tc, names_are_those_of_checkpoints);
+    tcase_add_test(tc, a_full_disk_costs_the_new_checkpoint_only);
     tcase_add_test(tc, equal_weights_are_equal_files);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);

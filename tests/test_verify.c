@@ -1,0 +1,99 @@
+/* verify: the same build replays a run, and anything else is noticed. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "runs.h"
+
+/* 240 steps: hashes at 100 and 200. */
+static const char *const longer[] = { "train.epochs=40",
+                                      "schedule.name=plateau", "data.valid=16",
+                                      "log.every=1000", NULL };
+
+static runs r;
+
+static void set_up(void)
+{
+    r = runs_new();
+    ck_assert_int_eq(
+        runs_train(&r, (runs_job){ .run = "a", .overrides = longer }), SP_OK);
+}
+
+static void tear_down(void) { runs_free(&r); }
+
+static sp_err verify(int64_t steps, int *compared)
+{
+    return sp_verify(r.registry, runs_path(&r, "a", ""), steps, compared);
+}
+
+START_TEST(a_sound_run_replays)
+{
+    int compared = 0;
+
+    ck_assert_int_eq(verify(150, &compared), SP_OK);
+    ck_assert_int_eq(compared, 1);
+    ck_assert_int_eq(verify(1000, &compared), SP_OK);
+    ck_assert_int_eq(compared, 2);
+}
+END_TEST
+
+START_TEST(without_a_hash_nothing_is_claimed)
+{
+    int compared = -1;
+
+    ck_assert_int_eq(verify(99, &compared), SP_EARG);
+    ck_assert(runs_error("every 100 steps"));
+    ck_assert_int_eq(compared, -1);
+}
+END_TEST
+
+START_TEST(a_difference_is_named_by_its_step)
+{
+    const char *path = runs_path(&r, "a", "hashes.jsonl");
+    char *text = runs_read(path);
+    char *line = strstr(text, "{\"step\":200");
+    char *digit = strstr(line, "\"hash\":\"") + 8;
+    int compared = 0;
+
+    *digit = *digit == '0' ? '1' : '0';
+    ck_assert_int_eq(sp_file_write_synced(path, text, strlen(text)), SP_OK);
+    ck_assert_int_eq(verify(200, &compared), SP_ENUMERIC);
+    ck_assert(runs_error("step 200"));
+    ck_assert(runs_error("up to step 100"));
+    ck_assert_int_eq(verify(100, &compared), SP_OK);
+    free(text);
+}
+END_TEST
+
+START_TEST(what_the_run_began_with_is_replayed)
+{
+    const char *rate[] = { "train.epochs=50", "optim.lr=0.001", NULL };
+    int compared = 0;
+
+    /* config.yaml has another rate now, but the first 200 steps had not. */
+    ck_assert_int_eq(
+        runs_resume(&r, (runs_job){ .run = "a", .overrides = rate }), SP_OK);
+    ck_assert_int_eq(verify(200, &compared), SP_OK);
+    ck_assert_int_eq(compared, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("verify");
+    TCase *tc = tcase_create("verify");
+    SRunner *run = srunner_create(s);
+
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, a_sound_run_replays);
+    tcase_add_test(tc, without_a_hash_nothing_is_claimed);
+    tcase_add_test(tc, a_difference_is_named_by_its_step);
+    tcase_add_test(tc, what_the_run_began_with_is_replayed);
+    suite_add_tcase(s, tc);
+    srunner_run_all(run, CK_NORMAL);
+    int failed = srunner_ntests_failed(run);
+    srunner_free(run);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
