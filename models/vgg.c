@@ -17,7 +17,7 @@
 
 typedef struct vgg_cfg {
     int depth, fc;
-    double width;
+    double width, dropout;
 } vgg_cfg;
 
 #define AT(field) offsetof(vgg_cfg, field)
@@ -28,6 +28,8 @@ static const sp_key keys[] = {
     { "fc", SP_INT, AT(fc), "3", 1, 3, "fully connected layers: 3 or 1", NULL },
     { "width", SP_FLOAT, AT(width), "1", 1e-3, 16,
       "factor on the channels of every layer", NULL },
+    { "dropout", SP_FLOAT, AT(dropout), "0.5", 0, 0.99,
+      "probability before each hidden fully connected layer", NULL },
 };
 
 enum { STAGES = 5 };
@@ -93,13 +95,14 @@ static sp_tensor *classifier(sp_graph *g, sp_tensor *x, const vgg_cfg *cfg,
 {
     const sp_linear_opt hidden = { .out = scaled(cfg, 512) };
     const sp_linear_opt last = { .out = classes };
+    const float p = (float)cfg->dropout;
 
     if (cfg->fc == 1)
         return sp_linear(g, "classifier", x, last);
     sp_push(g, "classifier");
-    x = sp_dropout(g, "0", x, 0.5f);
+    x = sp_dropout(g, "0", x, p);
     x = sp_relu(g, sp_linear(g, "1", x, hidden));
-    x = sp_dropout(g, "3", x, 0.5f);
+    x = sp_dropout(g, "3", x, p);
     x = sp_relu(g, sp_linear(g, "4", x, hidden));
     x = sp_linear(g, "6", x, last);
     sp_pop(g);
