@@ -257,11 +257,11 @@ check_kill() {
     sleep 0.0$((i * 13 % 10))
     kill -KILL $pid 2>/dev/null
     wait $pid 2>/dev/null
-    if [ ! -e killed/checkpoints/last ]; then # killed before step 0
-      "$sprat" train tiny.yaml "${options[@]}" --run killed --overwrite \
-        >out 2>err &
-    else
+    if [ -e killed/checkpoints/last ]; then
       "$sprat" resume killed >out 2>err &
+    else # killed before step 0
+      rm -rf killed
+      "$sprat" train tiny.yaml "${options[@]}" --run killed >out 2>err &
     fi
     pid=$!
   done
