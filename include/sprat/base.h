@@ -14,16 +14,16 @@
 #endif
 
 /* Every error the library can return, with its text, in one place. */
-#define SP_ERRORS(X)                                 \
-    X(SP_OK, "success")                              \
-    X(SP_ENOMEM, "out of memory")                    \
-    X(SP_ESHAPE, "shapes do not fit")                \
-    X(SP_EARG, "value out of range")                 \
-    X(SP_EIO, "file cannot be read or written")      \
+#define SP_ERRORS(X)                                    \
+    X(SP_OK, "success")                                 \
+    X(SP_ENOMEM, "out of memory")                       \
+    X(SP_ESHAPE, "shapes do not fit")                   \
+    X(SP_EARG, "value out of range")                    \
+    X(SP_EIO, "file cannot be read or written")         \
     X(SP_EFORMAT, "file is damaged or of another kind") \
-    X(SP_ECONFIG, "configuration is not valid")      \
-    X(SP_EDATA, "data set is not valid")             \
-    X(SP_ENUMERIC, "a value is not finite")          \
+    X(SP_ECONFIG, "configuration is not valid")         \
+    X(SP_EDATA, "data set is not valid")                \
+    X(SP_ENUMERIC, "a value is not finite")             \
     X(SP_ESTOPPED, "stopped on request")
 
 typedef enum sp_err {

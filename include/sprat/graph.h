@@ -154,8 +154,7 @@ sp_param *sp_buffer(sp_graph *g, const char *name, const int *dims,
 
 /* Make the graph's first error, as any failing record call does: how a builder
  * refuses a value that does not fit. */
-void sp_graph_fail(sp_graph *g, sp_err e, const char *fmt, ...)
-    SP_PRINTF(3, 4);
+void sp_graph_fail(sp_graph *g, sp_err e, const char *fmt, ...) SP_PRINTF(3, 4);
 
 /* Whether the graph was opened for training. */
 bool sp_is_training(const sp_graph *g);

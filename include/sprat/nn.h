@@ -15,8 +15,8 @@ typedef struct sp_conv_geometry {
     int groups; /* default 1 */
 } sp_conv_geometry;
 
-sp_tensor *sp_convolve(sp_graph *g, const char *name, sp_tensor *x,
-                       sp_param *w, sp_param *b, sp_conv_geometry o);
+sp_tensor *sp_convolve(sp_graph *g, const char *name, sp_tensor *x, sp_param *w,
+                       sp_param *b, sp_conv_geometry o);
 
 /* y = x W^T + b over rows of h*w*c inputs taken channel by channel (as
  * PyTorch flattens). w: out, in; b: out, or NULL. */

@@ -41,18 +41,18 @@ struct sp_node {
     int y_count; /* 1 unless recorded otherwise */
     sp_param **p;
     int p_count;
-    const void *attr; /* the op's settings, copied when recorded */
-    bool train;       /* recorded for training */
-    bool reference;   /* sp_graph_opt.reference */
+    const void *attr;          /* the op's settings, copied when recorded */
+    bool train;                /* recorded for training */
+    bool reference;            /* sp_graph_opt.reference */
     const sp_kernels *kernels; /* of the instruction set in use */
     int threads;
 
     /* Set by shape(). */
     unsigned keep_x, keep_y; /* bit i: backward reads x[i]->data, y[i]->data */
-    bool inplace;      /* y[0] may take the memory of x[0]: element by element */
-    size_t saved;      /* bytes that forward leaves for backward */
-    size_t scratch;    /* bytes of work space within one call */
-    double macs;       /* per row, see sp_graph_macs() */
+    bool inplace;   /* y[0] may take the memory of x[0]: element by element */
+    size_t saved;   /* bytes that forward leaves for backward */
+    size_t scratch; /* bytes of work space within one call */
+    double macs;    /* per row, see sp_graph_macs() */
 
     /* Set by sp_compile(). */
     void *saved_data, *scratch_data;

@@ -96,8 +96,7 @@ typedef struct sp_schedule_cfg {
  *   (from + (1 - from) * progress / warmup_epochs) * factor   in the warm-up,
  *   factor                                                   after it. */
 double sp_schedule_factor(const sp_schedule *s, const void *own,
-                          const sp_schedule_cfg *cfg,
-                          const sp_schedule_at *at,
+                          const sp_schedule_cfg *cfg, const sp_schedule_at *at,
                           const sp_schedule_state *state);
 
 #endif

@@ -29,18 +29,18 @@ typedef struct sp_train_cfg {
     int max_steps;      /* stop after so many steps; 0: no limit */
     double max_minutes; /* save and stop after so long; 0: no limit */
     int batch;          /* samples of one step, the whole job's */
-    int micro_batch;    /* samples of one forward and backward; 0: all at once */
-    bool drop_last;     /* leave out the last short batch of an epoch */
+    int micro_batch; /* samples of one forward and backward; 0: all at once */
+    bool drop_last;  /* leave out the last short batch of an epoch */
     int eval_batch;
     int seed;
-    int threads;        /* 0: as many as the affinity mask allows */
+    int threads; /* 0: as many as the affinity mask allows */
     bool planner;
-    int isa;            /* choices: auto|base|avx2|avx512 */
-    bool reference;     /* convolution by im2col and BLAS */
+    int isa;        /* choices: auto|base|avx2|avx512 */
+    bool reference; /* convolution by im2col and BLAS */
     double label_smoothing;
     int checkpoint_steps;      /* also save every so many steps; 0: no */
     double checkpoint_minutes; /* also save after so long; 0: no */
-    int keep;           /* older checkpoints that stay beside last and best */
+    int keep; /* older checkpoints that stay beside last and best */
 } sp_train_cfg;
 
 /* The keys of section `log`. */
@@ -91,9 +91,9 @@ SP_MUST sp_err sp_eval(const sp_registry *r, const char *run,
 /* One image's answer. */
 typedef struct sp_prediction {
     const char *file;
-    int label;         /* true class, when the file's folder is named as one;
-                          else -1 */
-    int best[5];       /* classes, the most likely first */
+    int label;            /* true class, when the file's folder is named as one;
+                             else -1 */
+    int best[5];          /* classes, the most likely first */
     double confidence[5]; /* their softmax, 0 to 1 */
 } sp_prediction;
 
@@ -124,8 +124,8 @@ SP_MUST sp_err sp_verify(const sp_registry *r, const char *run, int64_t steps,
 /* What a configuration will need; opens no data. */
 typedef struct sp_info {
     size_t params, params_1d;
-    double macs;       /* one sample */
-    sp_memory memory;  /* of one training step, bytes */
+    double macs;                      /* one sample */
+    sp_memory memory;                 /* of one training step, bytes */
     double dense_bytes, packet_bytes; /* gradients of a step on the wire */
     sp_params *tensors; /* the store, for names and shapes (no values) */
 } sp_info;

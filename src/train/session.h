@@ -53,8 +53,8 @@ typedef struct sp_session {
     const char *isa;
     sp_params *params;
     sp_program train, eval; /* graph NULL: not asked for */
-    sp_dataset *data; /* NULL: not asked for */
-    sp_optim *optim;  /* NULL: not asked for */
+    sp_dataset *data;       /* NULL: not asked for */
+    sp_optim *optim;        /* NULL: not asked for */
 } sp_session;
 
 /* What to open. */

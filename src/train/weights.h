@@ -25,7 +25,6 @@ SP_MUST sp_err sp_buffers_load(const char *path, sp_params *p);
 /* The same for an optimizer's state, as NAME.momentum_buffer and so on. */
 SP_MUST sp_err sp_optim_save(const char *path, const sp_params *p,
                              const sp_optim *o, sp_st_stamp *stamp);
-SP_MUST sp_err sp_optim_load(const char *path, const sp_params *p,
-                             sp_optim *o);
+SP_MUST sp_err sp_optim_load(const char *path, const sp_params *p, sp_optim *o);
 
 #endif
