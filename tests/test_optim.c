@@ -16,12 +16,18 @@ typedef union settings {
     char bytes[4 * sizeof(double)];
 } settings;
 
-static void *field(const sp_optimizer *o, settings *own, const char *key)
+static void set(const sp_optimizer *o, settings *own, const char *key,
+                const void *value)
 {
     ck_assert_uint_le(o->entry.cfg_size, sizeof *own);
-    for (size_t i = 0; i < o->entry.key_count; i++)
-        if (strcmp(o->entry.keys[i].name, key) == 0)
-            return own->bytes + o->entry.keys[i].offset;
+    for (size_t i = 0; i < o->entry.key_count; i++) {
+        const sp_key *k = &o->entry.keys[i];
+        size_t size = k->kind == SP_BOOL ? sizeof(bool) : sizeof(double);
+        if (strcmp(k->name, key) == 0) {
+            memcpy(own->bytes + k->offset, value, size);
+            return;
+        }
+    }
     ck_abort_msg("%s has no key %s", o->entry.name, key);
 }
 
@@ -47,13 +53,13 @@ static settings fill(const rule *r)
     settings own = { 0 };
 
     if (r->optimizer == &sp_optimizer_sgd) {
-        *(double *)field(r->optimizer, &own, "momentum") = r->momentum;
-        *(bool *)field(r->optimizer, &own, "nesterov") = r->nesterov;
+        set(r->optimizer, &own, "momentum", &r->momentum);
+        set(r->optimizer, &own, "nesterov", &r->nesterov);
         return own;
     }
-    *(double *)field(r->optimizer, &own, "beta1") = r->momentum;
-    *(double *)field(r->optimizer, &own, "beta2") = r->beta2;
-    *(double *)field(r->optimizer, &own, "eps") = r->eps;
+    set(r->optimizer, &own, "beta1", &r->momentum);
+    set(r->optimizer, &own, "beta2", &r->beta2);
+    set(r->optimizer, &own, "eps", &r->eps);
     return own;
 }
 

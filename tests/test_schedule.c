@@ -15,18 +15,32 @@ typedef union settings {
     char bytes[sizeof(sp_list) + 4 * sizeof(double)];
 } settings;
 
-static void *field(const sp_schedule *s, settings *own, const char *key)
+static void put(const sp_schedule *s, settings *own, const char *key,
+                const void *value, size_t size)
 {
     ck_assert_uint_le(s->entry.cfg_size, sizeof *own);
     for (size_t i = 0; i < s->entry.key_count; i++)
-        if (strcmp(s->entry.keys[i].name, key) == 0)
-            return own->bytes + s->entry.keys[i].offset;
+        if (strcmp(s->entry.keys[i].name, key) == 0) {
+            memcpy(own->bytes + s->entry.keys[i].offset, value, size);
+            return;
+        }
     ck_abort_msg("%s has no key %s", s->entry.name, key);
 }
 
 static void set(const sp_schedule *s, settings *own, const char *key, double x)
 {
-    *(double *)field(s, own, key) = x;
+    put(s, own, key, &x, sizeof x);
+}
+
+static void set_int(const sp_schedule *s, settings *own, const char *key, int x)
+{
+    put(s, own, key, &x, sizeof x);
+}
+
+static void set_list(const sp_schedule *s, settings *own, const char *key,
+                     sp_list list)
+{
+    put(s, own, key, &list, sizeof list);
 }
 
 /* The factor of epoch `progress` of 10. */
@@ -58,9 +72,8 @@ START_TEST(step_drops_at_milestones)
 {
     const sp_schedule *s = &sp_schedule_step;
     settings own = { 0 };
-    sp_list *list = field(s, &own, "at");
 
-    *list = (sp_list){ .count = 2, .value = { 3, 7.5 } };
+    set_list(s, &own, "at", (sp_list){ .count = 2, .value = { 3, 7.5 } });
     set(s, &own, "factor", 0.1);
     ck_assert_double_eq(at(s, &own, 0, 0), 1);
     ck_assert_double_eq(at(s, &own, 0, 2.999), 1);
@@ -78,7 +91,7 @@ START_TEST(step_drops_every_so_many_epochs)
     const sp_schedule *s = &sp_schedule_step;
     settings own = { 0 };
 
-    *(int *)field(s, &own, "every") = 4;
+    set_int(s, &own, "every", 4);
     set(s, &own, "factor", 0.5);
     ck_assert_double_eq(at(s, &own, 0, 3.9), 1);
     ck_assert_double_eq(at(s, &own, 0, 4), 0.5);
@@ -92,16 +105,15 @@ START_TEST(step_refuses_contradictions)
 {
     const sp_schedule *s = &sp_schedule_step;
     settings own = { 0 };
-    sp_list *list = field(s, &own, "at");
 
-    *list = (sp_list){ .count = 2, .value = { 7, 7 } };
+    set_list(s, &own, "at", (sp_list){ .count = 2, .value = { 7, 7 } });
     ck_assert_int_eq(sp_schedule_check(s, &own), SP_ECONFIG);
     ck_assert_ptr_nonnull(strstr(sp_last_error(), "schedule.at"));
-    *list = (sp_list){ .count = 2, .value = { 7, 3 } };
+    set_list(s, &own, "at", (sp_list){ .count = 2, .value = { 7, 3 } });
     ck_assert_int_eq(sp_schedule_check(s, &own), SP_ECONFIG);
-    *list = (sp_list){ .count = 1, .value = { 7 } };
+    set_list(s, &own, "at", (sp_list){ .count = 1, .value = { 7 } });
     ck_assert_int_eq(sp_schedule_check(s, &own), SP_OK);
-    *(int *)field(s, &own, "every") = 4;
+    set_int(s, &own, "every", 4);
     ck_assert_int_eq(sp_schedule_check(s, &own), SP_ECONFIG);
     ck_assert_ptr_nonnull(strstr(sp_last_error(), "schedule.every"));
 }
@@ -163,7 +175,7 @@ START_TEST(plateau_follows_pytorch)
     set(s, &own, "factor", 0.5);
     set(s, &own, "threshold", 0.1);
     set(s, &own, "floor", 0.2);
-    *(int *)field(s, &own, "patience") = 1;
+    set_int(s, &own, "patience", 1);
     for (size_t i = 0; i < sizeof loss / sizeof *loss; i++) {
         sp_schedule_at where = { .epoch = (int)i + 1, .epochs = 20 };
         sp_schedule_cfg cfg = { 0 };
