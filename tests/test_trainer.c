@@ -14,11 +14,17 @@ static void tear_down(void) { runs_free(&r); }
 
 /* A network with batch norm, whose running statistics are state too, on
  * batches that do not divide the samples. */
-static const char *const resnet[] = {
-    "model.name=resnet",    "model.depth=8",        "data.shape=[8,8,3]",
-    "train.epochs=2",       "train.batch=20",       "train.drop_last=false",
-    "train.micro_batch=10", "schedule.name=cosine", NULL
-};
+static const char *const resnet[] = { "model.name=resnet",
+                                      "model.depth=8",
+                                      "data.shape=[8,8,3]",
+                                      "train.epochs=2",
+                                      "train.batch=16",
+                                      "train.drop_last=false",
+                                      "train.micro_batch=8",
+                                      "data.train=60",
+                                      "data.test=20",
+                                      "schedule.name=cosine",
+                                      NULL };
 
 static void check_same(const char *a, const char *b)
 {
