@@ -1,4 +1,6 @@
 /* Weights between PyTorch's order and the order in which tiles read them. */
+#include <string.h>
+
 #include "kernels/conv.h"
 
 /* Channels that one part of the work moves: the packed side of a part, which
@@ -62,21 +64,53 @@ static pack_part pack_at(const pack_work *w, size_t item, size_t depth)
     return p;
 }
 
+/* The stored weights of `channels` input channels, a row of channels x taps,
+ * against one column of a panel, whose taps are `step` apart. */
+static inline void to_column(const float *row, int channels, size_t taps,
+                             float *column, size_t width, size_t step)
+{
+    for (int i = 0; i < channels; i++, column += width)
+        for (size_t t = 0; t < taps; t++)
+            column[t * step] = *row++;
+}
+
+static inline void from_column(float *row, int channels, size_t taps,
+                               const float *column, size_t width, size_t step,
+                               float beta)
+{
+    for (int i = 0; i < channels; i++, column += width)
+        for (size_t t = 0; t < taps; t++, row++)
+            *row = (beta == 0.0f ? 0.0f : beta * *row) + column[t * step];
+}
+
+static size_t stored_row(const pack_work *w, const pack_part *p, int j)
+{
+    size_t o =
+        (size_t)p->group * (size_t)w->f->cout + (size_t)(p->block.first + j);
+
+    return o * row_length(w->f) + (size_t)p->begin * (size_t)w->f->stored_taps;
+}
+
 static void pack_forward(const pack_work *w, const pack_part *p)
 {
-    const sp_conv_form *f = w->f;
-    size_t length = row_length(f), width = (size_t)p->block.width;
-    size_t step = (size_t)f->stored_cin * width;
+    size_t width = (size_t)p->block.width, taps = (size_t)w->f->stored_taps;
+    size_t step = (size_t)w->f->stored_cin * width;
+    int channels = p->end - p->begin;
+    float *column = p->panel + (size_t)p->begin * width;
 
-    for (int j = 0; j < p->block.width; j++) {
-        size_t o =
-            (size_t)p->group * (size_t)f->cout + (size_t)(p->block.first + j);
-        const float *from =
-            w->w + o * length + (size_t)p->begin * (size_t)f->stored_taps;
-        float *to = p->panel + (size_t)p->begin * width + (size_t)j;
-        for (int i = p->begin; i < p->end; i++, to += width)
-            for (size_t t = 0; t < (size_t)f->stored_taps; t++)
-                to[t * step] = j < p->block.valid ? *from++ : 0.0f;
+    if (p->block.valid < p->block.width)
+        for (size_t t = 0; t < taps; t++)
+            memset(column + t * step, 0,
+                   sizeof(float) * (size_t)channels * width);
+    for (int j = 0; j < p->block.valid; j++, column++) {
+        const float *row = w->w + stored_row(w, p, j);
+        /* The usual numbers as constants, for the compiler. */
+        if (taps == 1)
+            to_column(row, channels, 1, column, width, step);
+        else if (taps == 9)
+            to_column(row, channels, 9, column, width, step);
+        else
+            to_column(row, channels, taps, column, width, step);
     }
 }
 
@@ -111,19 +145,22 @@ static size_t channel_at(const sp_conv_form *f, int channel)
 static void pack_backward(const pack_work *w, const pack_part *p)
 {
     const sp_conv_form *f = w->f;
-    size_t length = row_length(f), width = (size_t)p->block.width;
+    size_t width = (size_t)p->block.width, valid = (size_t)p->block.valid;
     size_t taps = (size_t)f->taps, step = (size_t)f->cout * width;
+    size_t first = (size_t)p->group * (size_t)f->cout;
+    size_t at[2 * SP_MAX_VL];
 
-    for (int j = 0; j < p->block.width; j++) {
-        bool valid = j < p->block.valid;
-        const float *from = w->w;
-        float *to = p->panel + (size_t)p->begin * width + (size_t)j;
-        from +=
-            ((size_t)p->group * (size_t)f->cout + (size_t)p->begin) * length;
-        from += valid ? channel_at(f, p->block.first + j) : 0;
-        for (int o = p->begin; o < p->end; o++, to += width, from += length)
-            for (size_t t = 0; t < taps; t++)
-                to[t * step] = valid ? from[t] : 0.0f;
+    for (size_t j = 0; j < valid; j++)
+        at[j] = channel_at(f, p->block.first + (int)j);
+    for (int o = p->begin; o < p->end; o++) {
+        const float *row = w->w + (first + (size_t)o) * row_length(f);
+        float *to = p->panel + (size_t)o * width;
+        for (size_t t = 0; t < taps; t++, to += step, row++) {
+            for (size_t j = 0; j < valid; j++)
+                to[j] = row[at[j]];
+            for (size_t j = valid; j < width; j++)
+                to[j] = 0.0f;
+        }
     }
 }
 
@@ -170,20 +207,20 @@ static void combine(const pack_work *w, const pack_part *p)
 
 static void unpack(const pack_work *w, const pack_part *p)
 {
-    const sp_conv_form *f = w->f;
-    size_t length = row_length(f), width = (size_t)p->block.width;
-    size_t step = (size_t)f->stored_cin * width;
+    size_t width = (size_t)p->block.width, taps = (size_t)w->f->stored_taps;
+    size_t step = (size_t)w->f->stored_cin * width;
+    int channels = p->end - p->begin;
+    const float *column = p->panel + (size_t)p->begin * width;
     float beta = w->unpack->beta;
 
-    for (int j = 0; j < p->block.valid; j++) {
-        size_t o =
-            (size_t)p->group * (size_t)f->cout + (size_t)(p->block.first + j);
-        const float *from = p->panel + (size_t)p->begin * width + (size_t)j;
-        float *to = w->unpack->dw + o * length +
-                    (size_t)p->begin * (size_t)f->stored_taps;
-        for (int i = p->begin; i < p->end; i++, from += width)
-            for (size_t t = 0; t < (size_t)f->stored_taps; t++, to++)
-                *to = (beta == 0.0f ? 0.0f : beta * *to) + from[t * step];
+    for (int j = 0; j < p->block.valid; j++, column++) {
+        float *row = w->unpack->dw + stored_row(w, p, j);
+        if (taps == 1)
+            from_column(row, channels, 1, column, width, step, beta);
+        else if (taps == 9)
+            from_column(row, channels, 9, column, width, step, beta);
+        else
+            from_column(row, channels, taps, column, width, step, beta);
     }
 }
 

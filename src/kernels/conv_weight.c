@@ -6,6 +6,8 @@
  * and a range of images. It goes through its pixels in chunks whose gradients
  * are copied to adjacent memory once and then serve all taps.
  */
+#include <limits.h>
+
 #include "kernels/conv.h"
 
 enum {
@@ -53,12 +55,28 @@ static int cut_images(const weight_pass *w)
     return parts > 0 ? (int)parts : 1;
 }
 
-static void meetings_layout(meetings *m, const weight_pass *w, sp_carver *c)
+/* Images of one pixel are the rows of a matrix. There are many, so the list of
+ * meetings goes over all those of a chunk. */
+static bool is_matrix(const weight_pass *w)
+{
+    const sp_conv_shape *s = &w->f.s;
+
+    return s->h == 1 && s->w == 1 && w->f.taps == 1 && s->pad == 0;
+}
+
+static void meetings_layout(meetings *m, weight_pass *w, sp_carver *c)
 {
     size_t taps = (size_t)w->f.taps, list = taps * (size_t)w->pixels;
 
     m->range = w->pixels < CHUNK ? w->pixels : CHUNK;
     m->count = (w->pixels + m->range - 1) / m->range;
+    w->chunk_images = (size_t)(CHUNK / m->range);
+    if (is_matrix(w)) {
+        size_t most = (size_t)INT_MAX / (size_t)w->f.s.cin;
+        if (w->chunk_images > most)
+            w->chunk_images = most;
+        list = w->chunk_images;
+    }
     m->first = sp_carve(c, sizeof(int) * taps * (size_t)(m->count + 1));
     m->x_at = sp_carve(c, sizeof(int) * list);
     m->y_at = sp_carve(c, sizeof(int) * list);
@@ -79,7 +97,6 @@ static size_t weight_open(weight_pass *w, const sp_conv_call *call,
     w->parts = cut_images(w);
     sp_meeting_layout(&w->meeting, &w->f, SP_FORWARD, &c);
     meetings_layout(&w->meet, w, &c);
-    w->chunk_images = (size_t)(CHUNK / w->meet.range);
     w->part_floats = (size_t)w->f.s.groups *
                      (size_t)sp_blocks_width(&w->blocks) * (size_t)w->f.cin *
                      (size_t)w->f.taps;
@@ -88,6 +105,16 @@ static size_t weight_open(weight_pass *w, const sp_conv_call *call,
         w->chunk_images * (size_t)w->meet.range * 2 * (size_t)w->tiles->vl;
     w->copies = sp_carve(&c, sizeof(float) * threads * w->copy_floats);
     return c.used;
+}
+
+static void fill_rows(const weight_pass *w)
+{
+    w->meet.first[0] = 0;
+    w->meet.first[1] = 1;
+    for (int i = 0; i < (int)w->chunk_images; i++) {
+        w->meet.x_at[i] = i * w->f.s.cin;
+        w->meet.y_at[i] = i;
+    }
 }
 
 static void fill_taps(void *arg, size_t begin, size_t end)
@@ -156,6 +183,10 @@ static void run_chunk(const weight_pass *w, item *it, size_t image,
         t.x_at = meet->x_at + list;
         t.y_at = meet->y_at + list;
         t.count = first[1] - first[0];
+        if (is_matrix(w)) {
+            t.count = (int)count;
+            t.images = 1;
+        }
         t.dw = it->panel +
                ((size_t)tap * (size_t)w->f.cin + (size_t)it->begin) * width;
         w->tiles->weight_tile[it->block.vectors - 1](&t);
@@ -213,7 +244,10 @@ void sp_weight_backward(const sp_conv_call *c, const float *x, const float *dy,
     w.x = x;
     w.dy = dy;
     sp_meeting_fill(&w.meeting, &w.f, SP_FORWARD);
-    sp_parallel_for(w.how.threads, (size_t)w.f.taps, 1, fill_taps, &w);
+    if (is_matrix(&w))
+        fill_rows(&w);
+    else
+        sp_parallel_for(w.how.threads, (size_t)w.f.taps, 1, fill_taps, &w);
     items = (size_t)w.f.s.groups * (size_t)w.blocks.count * (size_t)w.ranges *
             (size_t)w.parts;
     sp_parallel_for(w.how.threads, items, 1, run_items, &w);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SP_MAX_ROWS = 8 };
+enum { SP_MAX_ROWS = 8, SP_MAX_VL = 16 };
 
 /* One tile of a forward or backward-input pass:
  *
