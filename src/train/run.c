@@ -57,7 +57,7 @@ static sp_err finish(sp_trainer *t, sp_err e)
 /* All that can still be found wrong before step 0. */
 static sp_err prepare(sp_trainer *t)
 {
-    t->opened = t->lap = t->saved = sp_now();
+    t->lap = t->saved = sp_now();
     t->first = t->state.step;
     SP_TRY(sp_metrics_open(&t->metrics, t->dir.path, &t->state));
     return sp_trainer_result(t, "running", NULL);

@@ -64,8 +64,8 @@ static sp_err not_finite(sp_session *s, const sp_batch *b, int64_t step,
                    "step %" PRId64 ": %s: not finite (loss %g, gradient norm "
                    "%g); weights are as before the step: lower optim.lr, set "
                    "optim.clip, or look at the data",
-                   step, where ? where : "the sum of the gradients", r->loss,
-                   r->norm);
+                   step + 1, where ? where : "the sum of the gradients",
+                   r->loss, r->norm);
 }
 
 sp_err sp_train_step(sp_session *s, const sp_batch *b, int64_t step, double lr,

@@ -15,8 +15,9 @@ typedef struct sp_step_result {
 
 /* Train on one batch as step number `step` (from 0) at rate `lr`. With b->x
  * NULL the program's inputs are left as they are.
- * Errors: SP_ENUMERIC, naming step and operator, when the loss or a gradient
- * is not finite: parameters and optimizer are then as before. */
+ * Errors: SP_ENUMERIC, naming the step (counted from 1, as in reports) and the
+ * operator, when the loss or a gradient is not finite: parameters and
+ * optimizer are then as before. */
 SP_MUST sp_err sp_train_step(sp_session *s, const sp_batch *b, int64_t step,
                              double lr, sp_step_result *out);
 

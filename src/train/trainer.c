@@ -140,7 +140,7 @@ static void progress(sp_trainer *t, bool live)
 {
     const sp_train_state *s = &t->state;
     int64_t done = s->step - t->first, all = sp_trainer_steps(t);
-    double spent = sp_now() - t->opened;
+    double spent = sp_now() - t->begun;
     double left = done > 0 ? spent / (double)done * (double)(all - s->step) : 0;
     double samples = (double)s->samples;
     char span[SP_SPAN_ROOM];
@@ -346,6 +346,7 @@ static sp_err end_epoch(sp_trainer *t)
 
 sp_err sp_trainer_run(sp_trainer *t)
 {
+    t->begun = sp_now();
     SP_TRY(sp_loader_seek(t->loader, t->state.epoch, (size_t)t->state.batch));
     while (!sp_trainer_ended(t)) {
         SP_TRY(train_epoch(t));

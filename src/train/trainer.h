@@ -19,6 +19,7 @@ typedef struct sp_trainer {
     char *config_text; /* as it stands in config.yaml and checkpoints */
     int64_t batches;   /* of an epoch */
     double opened;     /* clock at the start of this call */
+    double begun;      /* clock at its first step */
     double lap;        /* clock when time was last added to the sums */
     double saved;      /* clock at the last checkpoint */
     int64_t first;     /* step at which this call began */
