@@ -1,0 +1,150 @@
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernels/kernels.h"
+
+enum { COUNT = 1000 };
+
+typedef struct sp_seen {
+    int times[COUNT];      /* how often an element came */
+    size_t end[COUNT + 1]; /* of the part that began there */
+    int workers[COUNT];
+    int threads;
+} sp_seen;
+
+static void see(void *arg, size_t begin, size_t end)
+{
+    sp_seen *s = arg;
+
+    s->end[begin] = end;
+    for (size_t i = begin; i < end; i++) {
+        s->times[i]++;
+        s->workers[i] = sp_worker(s->threads);
+    }
+}
+
+static void expect_once(const sp_seen *s, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_eq(s->times[i], 1);
+        ck_assert_int_ge(s->workers[i], 0);
+        ck_assert_int_lt(s->workers[i], s->threads > 1 ? s->threads : 1);
+    }
+}
+
+/* Any count, grain and number of threads: each element once, parts as long as
+ * the grain, beginning at its multiples. */
+START_TEST(every_element_once)
+{
+    static const size_t counts[] = { 0, 1, 7, 64, COUNT };
+    static const size_t grains[] = { 1, 3, 64, 5000 };
+    size_t count = counts[_i % 5], grain = grains[_i / 5 % 4];
+    sp_seen s = { .threads = _i / 20 + 1 };
+
+    sp_parallel_for(s.threads, count, grain, see, &s);
+    expect_once(&s, count);
+    for (size_t i = 0; i < count; i += grain)
+        ck_assert_uint_eq(s.end[i], i + grain < count ? i + grain : count);
+}
+END_TEST
+
+START_TEST(many_short_loops)
+{
+    for (int turn = 0; turn < 3000; turn++) {
+        sp_seen s = { .threads = 4 };
+        sp_parallel_for(4, 16, 1, see, &s);
+        expect_once(&s, 16);
+    }
+}
+END_TEST
+
+static void nested(void *arg, size_t begin, size_t end)
+{
+    int *sums = arg;
+
+    for (size_t i = begin; i < end; i++) {
+        sp_seen s = { .threads = 3 };
+        sp_parallel_for(3, 50, 5, see, &s);
+        for (int k = 0; k < 50; k++)
+            sums[i] += s.times[k];
+    }
+}
+
+START_TEST(a_loop_inside_a_loop)
+{
+    int sums[20] = { 0 };
+
+    sp_parallel_for(3, 20, 1, nested, sums);
+    for (int i = 0; i < 20; i++)
+        ck_assert_int_eq(sums[i], 50);
+}
+END_TEST
+
+static void *caller(void *arg)
+{
+    sp_seen *s = arg;
+
+    for (int turn = 0; turn < 200; turn++) {
+        memset(s->times, 0, sizeof s->times);
+        sp_parallel_for(s->threads, COUNT, 10, see, s);
+    }
+    return NULL;
+}
+
+START_TEST(two_callers_at_once)
+{
+    static sp_seen s[2] = { { .threads = 3 }, { .threads = 2 } };
+    pthread_t id[2];
+
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&id[i], NULL, caller, &s[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(id[i], NULL);
+        expect_once(&s[i], COUNT);
+    }
+}
+END_TEST
+
+/* A forked child has no team: it must not wait for one. */
+START_TEST(after_a_fork)
+{
+    sp_seen s = { .threads = 3 };
+    int status;
+
+    sp_parallel_for(3, COUNT, 10, see, &s);
+    pid_t child = fork();
+    if (child == 0) {
+        memset(&s, 0, sizeof s);
+        s.threads = 3;
+        sp_parallel_for(3, COUNT, 10, see, &s);
+        for (int i = 0; i < COUNT; i++)
+            if (s.times[i] != 1)
+                _exit(1);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("parallel");
+    TCase *tc = tcase_create("parallel");
+    SRunner *run = srunner_create(s);
+
+    tcase_add_loop_test(tc, every_element_once, 0, 60);
+    tcase_add_test(tc, many_short_loops);
+    tcase_add_test(tc, a_loop_inside_a_loop);
+    tcase_add_test(tc, two_callers_at_once);
+    tcase_add_test(tc, after_a_fork);
+    suite_add_tcase(s, tc);
+    srunner_run_all(run, CK_NORMAL);
+    int failed = srunner_ntests_failed(run);
+    srunner_free(run);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
