@@ -11,10 +11,10 @@
 #include "kernels/conv.h"
 
 enum {
-    CHUNK = 512, /* pixels, about: x and dy of a chunk stay in the cache */
-    RANGE = 64,  /* input channels of an item */
-    MIN_ITEMS =
-        32 /* fewer: images are cut as well, each part with its own dw */
+    CHUNK = 128,   /* pixels: their copied gradients stay in the first cache */
+    PART = 512,    /* pixels that make a dw of their own worth its sum */
+    RANGE = 64,    /* input channels of an item */
+    MIN_ITEMS = 32 /* fewer: images are cut as well, each part with its own dw */
 };
 
 /* Output pixels in ranges, and for each tap those that meet a pixel of x. */
@@ -47,8 +47,7 @@ static int cut_images(const weight_pass *w)
     size_t blocks =
         (size_t)w->f.s.groups * (size_t)w->blocks.count * (size_t)w->ranges;
     size_t parts = (MIN_ITEMS + blocks - 1) / blocks;
-    /* A part must be worth the sum of its dw with the others'. */
-    size_t most = w->f.images * (size_t)w->pixels / CHUNK;
+    size_t most = w->f.images * (size_t)w->pixels / PART;
 
     parts = parts < most ? parts : most;
     parts = parts < w->f.images ? parts : w->f.images;

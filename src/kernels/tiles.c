@@ -9,6 +9,9 @@
 
 #include "kernels/vec.h"
 
+/* The rows of a tile are unrolled by name: otherwise GCC 12 keeps their sums in
+ * memory before and after the loop over the channels. */
+
 /* Enough independent sums to hide the latency of a multiply-add. */
 enum { ROWS = SP_ROWS, PEAK_SUMS = 12 };
 
@@ -19,6 +22,7 @@ static void tile_2(const sp_tile *a)
     float beta = a->beta;
     sp_vec sum[ROWS][2];
 
+#pragma GCC unroll 8
     for (int p = 0; p < ROWS; p++) {
         sum[p][0] = start[0];
         sum[p][1] = start[1];
@@ -28,11 +32,13 @@ static void tile_2(const sp_tile *a)
         const sp_vec *w =
             (const sp_vec *)(a->w + (size_t)a->tap[i] * a->w_step);
         for (ptrdiff_t k = 0; k < a->depth; k++, w += 2)
+#pragma GCC unroll 8
             for (int p = 0; p < ROWS; p++) {
                 sum[p][0] += x[p][k] * w[0];
                 sum[p][1] += x[p][k] * w[1];
             }
     }
+#pragma GCC unroll 8
     for (int p = 0; p < ROWS; p++) {
         sp_vec *y = (sp_vec *)to[p];
         if (beta != 0.0f) {
@@ -53,6 +59,7 @@ static void tile_1(const sp_tile *a)
     float beta = a->beta;
     sp_vec sum[ROWS][2];
 
+#pragma GCC unroll 8
     for (int p = 0; p < ROWS; p++) {
         sum[p][0] = start[0];
         sum[p][1] = (sp_vec){ 0 };
@@ -63,14 +70,17 @@ static void tile_1(const sp_tile *a)
             (const sp_vec *)(a->w + (size_t)a->tap[i] * a->w_step);
         ptrdiff_t k = 0;
         for (; k + 1 < a->depth; k += 2, w += 2)
+#pragma GCC unroll 8
             for (int p = 0; p < ROWS; p++) {
                 sum[p][0] += x[p][k] * w[0];
                 sum[p][1] += x[p][k + 1] * w[1];
             }
         if (k < a->depth)
+#pragma GCC unroll 8
             for (int p = 0; p < ROWS; p++)
                 sum[p][0] += x[p][k] * w[0];
     }
+#pragma GCC unroll 8
     for (int p = 0; p < ROWS; p++) {
         sp_vec *y = (sp_vec *)to[p];
         sum[p][0] += sum[p][1];
