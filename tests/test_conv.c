@@ -55,10 +55,11 @@ static float *random_floats(size_t count, uint64_t which)
 {
     float *p = malloc(sizeof *p * (count ? count : 1));
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i += 4) {
         uint32_t r[4];
         sp_random(7, SP_FOR_TEST, which, i, r);
-        p[i] = 2 * sp_unit(r[0]) - 1;
+        for (size_t k = i; k < count && k < i + 4; k++)
+            p[k] = 2 * sp_unit(r[k - i]) - 1;
     }
     return p;
 }

@@ -111,7 +111,8 @@ void sp_meeting_fill(const sp_meeting *m, const sp_conv_form *f, sp_pass pass);
 /* Float offset in the read image for pixel (y,x) and tap (ky,kx), or -1. */
 static inline int sp_meet(const sp_meeting *m, int y, int x, int ky, int kx)
 {
-    int row = m->row[y * m->kh + ky], col = m->col[x * m->kw + kx];
+    int row = m->row[(size_t)y * (size_t)m->kh + (size_t)ky];
+    int col = m->col[(size_t)x * (size_t)m->kw + (size_t)kx];
 
     return row < 0 || col < 0 ? -1 : (row * m->from_width + col) * m->from_c;
 }

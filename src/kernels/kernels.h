@@ -39,7 +39,7 @@ int sp_worker(int threads);
  * One geometry serves all: a linear layer over rows of k inputs is the
  * convolution h = w = kh = kw = 1, cin = k; over images it is the one whose
  * kernel covers the image. Weights are in PyTorch's order: cout, cin/groups,
- * kh, kw. Images are NHWC. */
+ * kh, kw. Images are NHWC, of at most 2^31 - 1 floats. */
 typedef struct sp_conv_shape {
     int h, w, cin, oh, ow, cout;
     int kh, kw, stride, pad, groups;

@@ -10,12 +10,14 @@
  * Shapes: x {t,n,h,w,c}, w {out,c/groups,kh,kw}, b {out} ->
  *         y {t,n,(h+2*pad-kh)/stride+1,(w+2*pad-kw)/stride+1,out}, rounded
  *         down.
- * Errors: SP_ESHAPE when channels and groups do not fit or the kernel is
- *         larger than the padded image; SP_EARG for a stride below 1 or a
- *         negative pad.
+ * Errors: SP_ESHAPE when channels and groups do not fit, the kernel is larger
+ *         than the padded image, or an image has more than 2^31 - 1 numbers;
+ *         SP_EARG for a negative stride, pad or number of groups.
  */
 #include "ops/product.h"
 #include "sprat/nn.h"
+
+enum { MOST = 1 << 20 }; /* of stride, pad, groups: sizes stay in an int */
 
 static sp_conv_shape geometry(const sp_node *n)
 {
@@ -43,16 +45,24 @@ static sp_err convolve_shape(sp_node *n)
 {
     const sp_conv_geometry *o = n->attr;
 
-    if (o->stride < 0 || o->pad < 0 || o->groups < 0)
+    if (n->x[0]->dtype != SP_F32)
+        return sp_fail(SP_ESHAPE, "%s (convolve): the input must be floats",
+                       n->name);
+    if (o->stride < 0 || o->pad < 0 || o->groups < 0 || o->stride > MOST ||
+        o->pad > MOST || o->groups > MOST)
         return sp_fail(SP_EARG,
-                       "%s: stride %d, pad %d, groups %d: none may be negative",
-                       n->name, o->stride, o->pad, o->groups);
+                       "%s: stride %d, pad %d, groups %d: none may be negative "
+                       "or above %d",
+                       n->name, o->stride, o->pad, o->groups, MOST);
+    if (n->x[0]->shape.h > MOST || n->x[0]->shape.w > MOST)
+        return sp_fail(SP_ESHAPE, "%s: an image of %d x %d pixels is too large",
+                       n->name, n->x[0]->shape.h, n->x[0]->shape.w);
     if (n->p[0]->ndim != 4)
         return sp_fail(SP_ESHAPE, "%s: weights need out, in, kh, kw", n->name);
 
     sp_conv_shape s = geometry(n);
     if (s.cin % s.groups != 0 || s.cout % s.groups != 0 ||
-        n->p[0]->dims[1] * s.groups != s.cin)
+        n->p[0]->dims[1] != s.cin / s.groups)
         return sp_fail(SP_ESHAPE,
                        "%s: %d inputs, %d outputs, %d groups and weights for "
                        "%d inputs a group do not fit",

@@ -8,7 +8,8 @@
  * image.
  *
  * Shapes: x {t,n,h,w,c}, w {out,c*h*w}, b {out} -> y {t,n,1,1,out}.
- * Errors: SP_ESHAPE when the weights are for another number of inputs.
+ * Errors: SP_ESHAPE when the weights are for another number of inputs, or an
+ *         image has more than 2^31 - 1 numbers.
  */
 #include "ops/product.h"
 #include "sprat/nn.h"
@@ -36,6 +37,9 @@ static sp_err matmul_shape(sp_node *n)
     sp_shape x = n->x[0]->shape;
     const sp_param *w = n->p[0];
 
+    if (n->x[0]->dtype != SP_F32)
+        return sp_fail(SP_ESHAPE, "%s (matmul): the input must be floats",
+                       n->name);
     if (w->ndim != 2 ||
         (size_t)w->dims[1] != (size_t)x.h * (size_t)x.w * (size_t)x.c)
         return sp_fail(SP_ESHAPE,

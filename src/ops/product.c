@@ -1,5 +1,8 @@
 #include "ops/product.h"
 
+#include <limits.h>
+#include <math.h>
+
 static sp_conv_how how_of(const sp_node *n)
 {
     return (sp_conv_how){ n->kernels, n->threads, n->reference };
@@ -10,11 +13,22 @@ sp_err sp_product_infer(sp_node *n, const sp_conv_shape *s)
     sp_shape x = n->x[0]->shape;
     sp_conv_how how = how_of(n);
     sp_pass last = n->train ? SP_BACKWARD_WEIGHT : SP_FORWARD;
+    double filter = (double)s->kh * s->kw * (s->cin / s->groups);
+    double most = fmax(fmax((double)s->h * s->w * s->cin, filter),
+                       (double)s->oh * s->ow * s->cout);
+
+    /* Kernels find a pixel in its image by an int. */
+    if (most > INT_MAX || (double)x.t * x.n > INT_MAX)
+        return sp_fail(SP_ESHAPE,
+                       "%s: %d x %d images of %d x %d x %d numbers, %d x %d x "
+                       "%d behind it, are too large: 2^31 - 1 images and "
+                       "numbers an image is the limit",
+                       n->name, x.t, x.n, s->h, s->w, s->cin, s->oh, s->ow,
+                       s->cout);
 
     n->y[0]->shape = (sp_shape){ x.t, x.n, s->oh, s->ow, s->cout };
     n->keep_x = 1;
-    n->macs =
-        (double)s->oh * s->ow * s->cout * s->kh * s->kw * (s->cin / s->groups);
+    n->macs = (double)s->oh * s->ow * s->cout * filter;
     for (sp_pass p = SP_FORWARD; p <= last; p++) {
         size_t bytes = sp_conv_scratch(&how, s, x.t * x.n, p);
         if (bytes > n->scratch)

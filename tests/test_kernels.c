@@ -1,0 +1,97 @@
+/* The choice among instruction sets. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+static const char *const names[] = { "avx512", "avx2", "base" };
+
+START_TEST(every_cpu_has_the_base)
+{
+    ck_assert_ptr_nonnull(sp_kernels_find("base"));
+    ck_assert_str_eq(sp_kernels_isa(sp_kernels_find("base")), "base");
+}
+END_TEST
+
+START_TEST(auto_is_the_first_of_the_list)
+{
+    ck_assert_ptr_nonnull(sp_kernels_at(0));
+    ck_assert_ptr_eq(sp_kernels_find(NULL), sp_kernels_at(0));
+    ck_assert_ptr_eq(sp_kernels_find("auto"), sp_kernels_at(0));
+}
+END_TEST
+
+START_TEST(what_this_cpu_lacks_is_not_found)
+{
+    static const char *const wrong[] = { "", "AVX2", "avx", "avx512 ", "neon" };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_ptr_null(sp_kernels_find(wrong[i]));
+#if defined(__x86_64__)
+    ck_assert_int_eq(sp_kernels_find("avx2") != NULL,
+                     __builtin_cpu_supports("avx2") &&
+                         __builtin_cpu_supports("fma"));
+#endif
+}
+END_TEST
+
+/* Listed once each, wider vectors first, and found by their names. */
+START_TEST(list_is_in_order)
+{
+    const sp_kernels *k;
+    int i = 0;
+    size_t last = 0;
+
+    for (; (k = sp_kernels_at(i)); i++) {
+        size_t at = 0;
+        while (at < 3 && strcmp(names[at], sp_kernels_isa(k)) != 0)
+            at++;
+        ck_assert_uint_lt(at, 3);
+        ck_assert(i == 0 || at > last);
+        ck_assert_ptr_eq(sp_kernels_find(sp_kernels_isa(k)), k);
+        last = at;
+    }
+    ck_assert_uint_eq(last, 2);
+    ck_assert_ptr_null(sp_kernels_at(i));
+}
+END_TEST
+
+/* A loop that the compiler had emptied would be faster than any machine: 64
+ * multiply-adds of 16 floats in a nanosecond. */
+START_TEST(peak_is_what_a_machine_can_do)
+{
+    const sp_kernels *k;
+
+    for (int i = 0; (k = sp_kernels_at(i)); i++) {
+        double peak = sp_kernels_peak(k, 1, 0.02);
+        ck_assert_double_gt(peak, 0.05);
+        ck_assert_double_lt(peak, 2048);
+    }
+}
+END_TEST
+
+START_TEST(blas_says_what_it_is)
+{
+    ck_assert_ptr_nonnull(strstr(sp_blas_version(), "OpenBLAS"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("kernels");
+    TCase *tc = tcase_create("kernels");
+    SRunner *run = srunner_create(s);
+
+    tcase_add_test(tc, every_cpu_has_the_base);
+    tcase_add_test(tc, auto_is_the_first_of_the_list);
+    tcase_add_test(tc, what_this_cpu_lacks_is_not_found);
+    tcase_add_test(tc, list_is_in_order);
+    tcase_add_test(tc, peak_is_what_a_machine_can_do);
+    tcase_add_test(tc, blas_says_what_it_is);
+    suite_add_tcase(s, tc);
+    srunner_run_all(run, CK_NORMAL);
+    int failed = srunner_ntests_failed(run);
+    srunner_free(run);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
