@@ -22,7 +22,7 @@ static const char *const networks[][4] = {
       "model.width=0.5" },
     { "model.name=resnet", "model.depth=18", "model.stem_norm=false",
       "model.width=0.07" },
-    { "model.name=vgg", "model.depth=11", "model.fc=3", "model.width=0.07" },
+    { "model.name=vgg", "model.depth=11", "model.fc=3", "model.width=0.25" },
     { "model.name=mlp", "model.hidden=[33,17]", "optim.lr=0.05",
       "optim.clip=1" },
 };
