@@ -122,8 +122,8 @@ typedef struct variant {
 static const variant variants[] = {
     { "as usual", { .threads = 2 } },
     { "without planner", { .threads = 1, .no_planner = true } },
-    { "by BLAS", { .threads = 2, .reference = true } },
-    { "with the base instruction set", { .threads = 2, .isa = "base" } },
+    { "by BLAS", { .threads = 1, .reference = true } },
+    { "with the base instruction set", { .threads = 1, .isa = "base" } },
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -326,14 +326,14 @@ static void compare_gradients(const network *n, const variant *v)
 
 static void compare_losses(const network *n)
 {
-    sp_graph *g = compile(n, (sp_graph_opt){ .train = true, .threads = 2 });
-    sp_graph *eval = compile(n, (sp_graph_opt){ .threads = 2 });
+    sp_graph *g = compile(n, (sp_graph_opt){ .train = true, .threads = 1 });
+    sp_graph *eval = compile(n, (sp_graph_opt){ .threads = 1 });
     const sp_optim_cfg *cfg = sp_config_section(n->config, "optim");
     sp_optim_args args = { .params = n->params,
                            .rule = &sp_optimizer_sgd,
                            .own = sp_config_own(n->config, "optim"),
                            .cfg = cfg,
-                           .threads = 2 };
+                           .threads = 1 };
     double worst = 0;
     sp_optim *o;
 

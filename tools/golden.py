@@ -33,7 +33,7 @@ import torch.nn.functional as F
 OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden"
 FOR_INIT, FOR_TEST = 1, 8  # enum sp_purpose
 CLASSES, SIZE = 10, 32
-SEEDS = range(1, 2001, 100)  # of data, those between are of later steps
+SEEDS = range(1, 2001, 100)  # of data; those between are later steps'
 AGREE = 3e-5  # float32 with float64 in the gradients,
 AGREE_LOSS = 1e-4  # and in the losses
 SAMPLES, PROJECTIONS = 8, 3
@@ -223,9 +223,11 @@ CASES = {
     "resnet20": ("name=resnet depth=20 shortcut=A",
                  lambda: ResNet(3, (16, 32, 64), True), 4, 20, (-0.5, 0.5)),
     "resnet18": ("name=resnet depth=18 stem_norm=true",
-                 lambda: ResNet(2, (64, 128, 256, 512), False), 2, 5, (-0.5, 0.5)),
+                 lambda: ResNet(2, (64, 128, 256, 512), False), 2, 5,
+                 (-0.5, 0.5)),
     "resnet18-narrow": ("name=resnet depth=18 stem_norm=true width=0.25",
-                        lambda: ResNet(2, (16, 32, 64, 128), False), 2, 20, (-0.5, 0.5)),
+                        lambda: ResNet(2, (16, 32, 64, 128), False), 2, 20,
+                        (-0.5, 0.5)),
     "vgg19": ("name=vgg depth=19 fc=3 dropout=0", lambda: Vgg19(64), 2, 5,
               (0.5, 1)),
     "vgg19-narrow": ("name=vgg depth=19 fc=3 dropout=0 width=0.25",
