@@ -172,6 +172,10 @@ START_TEST(reading_at_a_place)
     ck_assert_int_eq(sp_file_read_at(fd, "a", 8, part, 3), SP_EFORMAT);
     ck_assert_str_eq(sp_last_error(), "a is truncated: it ends at byte 10");
     close(fd);
+    /* What was refused is closed already, and nothing of it given out. */
+    fd = -1;
+    ck_assert_int_eq(sp_file_open(".", &fd, &size), SP_EIO);
+    ck_assert_int_eq(fd, -1);
 }
 END_TEST
 

@@ -74,26 +74,28 @@ bool sp_is_file(const char *path)
 
 /* ---- Reading ----------------------------------------------------------- */
 
-sp_err sp_file_open(const char *path, int *fd, uint64_t *size)
+sp_err sp_file_open(const char *path, int *out, uint64_t *size)
 {
     struct stat s;
     sp_err e = SP_OK;
-
     /* Not blocking, so that a pipe is refused, not awaited. */
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (*fd < 0)
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd < 0)
         return sp_io_fail("open", path);
-    if (fstat(*fd, &s) != 0)
+    if (fstat(fd, &s) != 0)
         e = sp_io_fail("examine", path);
     else if (S_ISDIR(s.st_mode))
         e = sp_fail(SP_EIO, "cannot read %s: it is a folder, not a file", path);
     else if (!S_ISREG(s.st_mode))
         e = sp_fail(SP_EIO, "cannot read %s: it is not a regular file", path);
-    else
-        *size = (uint64_t)s.st_size;
-    if (e != SP_OK)
-        close(*fd);
-    return e;
+    if (e != SP_OK) {
+        close(fd);
+        return e;
+    }
+    *out = fd;
+    *size = (uint64_t)s.st_size;
+    return SP_OK;
 }
 
 /* Read up to n bytes, fewer only at the file's end; -1 and errno on errors. */

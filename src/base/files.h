@@ -32,8 +32,8 @@ bool sp_is_file(const char *path);
 SP_MUST sp_err sp_file_read(const char *path, size_t limit, uint8_t **bytes,
                             size_t *size);
 
-/* Open a regular file for reading at any place; *fd is the caller's to
- * close(). Anything else, such as a folder or pipe, is refused. */
+/* Open a regular file for reading at any place; on success *fd is the
+ * caller's to close(). Anything else, such as a folder or pipe, is refused. */
 SP_MUST sp_err sp_file_open(const char *path, int *fd, uint64_t *size);
 
 /* Read exactly n bytes from `offset`; `path` is for messages.
