@@ -210,12 +210,14 @@ static void take(void *arg, const sp_prediction *p, const char *const *names,
 {
     answers *a = arg;
 
-    ck_assert_int_eq(classes, 2);
+    ck_assert_int_eq(classes, 3);
     ck_assert_str_eq(names[0], "dark");
+    ck_assert_str_eq(names[2], "2");
     a->count++;
     a->labelled += p->label >= 0;
     a->right += p->label == p->best[0];
-    ck_assert_double_eq_tol(p->confidence[0] + p->confidence[1], 1, 1e-9);
+    ck_assert_double_eq_tol(
+        p->confidence[0] + p->confidence[1] + p->confidence[2], 1, 1e-9);
     ck_assert_double_ge(p->confidence[0], p->confidence[1]);
 }
 
@@ -239,17 +241,14 @@ static void write_images(void)
 START_TEST(predictions_need_no_data_set)
 {
     char root[600], folder[600], run[600], alone[600];
-    const char *with[] = { "model.name=mlp",
-                           "data.name=folder",
-                           root,
-                           "data.channels=1",
-                           "data.normalize=half",
-                           "data.augment=none",
-                           "train.epochs=30",
-                           "train.batch=4",
-                           "train.threads=1",
-                           "log.every=1000",
-                           NULL };
+    const char *with[] = {
+        "model.name=mlp",    "model.classes=3", /* one that has no name */
+        "data.name=folder",  root,
+        "data.channels=1",   "data.normalize=half",
+        "data.augment=none", "train.epochs=30",
+        "train.batch=4",     "train.threads=1",
+        "log.every=1000",    NULL
+    };
     const char *files[] = { folder, alone };
     answers a = { 0 };
     sp_predict_opt o = {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/files.h"
 #include "train/checkpoint.h"
 #include "train/config_text.h"
@@ -18,6 +19,8 @@ typedef struct predictor {
     sp_session session;
     sp_augment augment;
     sp_data_info info;
+    sp_arena arena;
+    const char **names; /* of the outputs; NULL: numbers */
     uint8_t *image;
 } predictor;
 
@@ -86,7 +89,7 @@ static sp_err predict_file(predictor *p, const char *file)
                            "%s: the network's answer is not finite: take "
                            "another checkpoint",
                            file);
-    p->opt->each(p->opt->arg, &out, p->info.class_names, s->classes);
+    p->opt->each(p->opt->arg, &out, p->names, s->classes);
     return SP_OK;
 }
 
@@ -127,6 +130,26 @@ static sp_err predict_all(predictor *p)
     return SP_OK;
 }
 
+/* The classes' names; outputs beyond them, which model.classes may ask for, go
+ * by their numbers. */
+static sp_err name_outputs(predictor *p)
+{
+    int classes = p->session.classes;
+    char number[16];
+
+    if (!p->info.class_names)
+        return SP_OK;
+    p->names = sp_arena_alloc(&p->arena, (size_t)classes * sizeof *p->names);
+    for (int i = 0; p->names && i < classes; i++) {
+        snprintf(number, sizeof number, "%d", i);
+        p->names[i] = i < p->info.classes ? p->info.class_names[i]
+                                          : sp_arena_text(&p->arena, number);
+        if (!p->names[i])
+            return sp_fail(SP_ENOMEM, "out of memory");
+    }
+    return p->names ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
+}
+
 static sp_err open_predictor(predictor *p, const sp_config *c,
                              const sp_checkpoint *k)
 {
@@ -143,6 +166,7 @@ static sp_err open_predictor(predictor *p, const sp_config *c,
         &p->session, c,
         (sp_session_opt){
             .eval = true, .no_init = true, .eval_rows = 1, .info = &p->info }));
+    SP_TRY(name_outputs(p));
     SP_TRY(sp_checkpoint_load(k, p->session.params));
     SP_TRY(sp_augment_init(&p->augment, p->session.set.data, m->h, m->w, m->c));
     p->image = malloc((size_t)m->h * (size_t)m->w * (size_t)m->c);
@@ -164,6 +188,7 @@ sp_err sp_predict(const sp_registry *r, const sp_predict_opt *o)
     if (e == SP_OK)
         e = predict_all(&p);
     free(p.image);
+    sp_arena_free(&p.arena);
     sp_session_close(&p.session);
     sp_checkpoint_close(&k);
     sp_config_free(c);
