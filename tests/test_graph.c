@@ -85,6 +85,21 @@ static void sum_backward(const sp_node *n, const sp_run *r)
         }
 }
 
+/* A scale whose gradient lacks the weight's factor. */
+static void wrong_backward(const sp_node *n, const sp_run *r)
+{
+    const float *dy = n->y[0]->grad;
+
+    n->p[0]->grad[0] = 0;
+    for (size_t i = 0; i < elements(n->x[0], r); i++)
+        n->p[0]->grad[0] += dy[i];
+}
+
+static const sp_op wrong = { .name = "wrong",
+                             .shape = scale_shape,
+                             .forward = scale_forward,
+                             .backward = wrong_backward };
+
 static const sp_op sum = { .name = "sum",
                            .shape = sum_shape,
                            .forward = sum_forward,
@@ -275,10 +290,11 @@ END_TEST
 /* Each mistake is kept until sp_compile(), which names it. */
 START_TEST(mistakes_are_named)
 {
-    static const char *const words[] = { "does not depend", "loss",
-                                         "sp_pop",          "more than 8",
-                                         "other sizes",     "positive",
-                                         "isa 'z80'",       "empty" };
+    static const char *const words[] = {
+        "does not depend", "loss",      "sp_pop", "more than 8", "other sizes",
+        "positive",        "isa 'z80'", "empty",  "a buffer",    "4 outputs"
+    };
+    sp_tensor *many[SP_MAX_OUT + 1];
     sp_params *p = sp_params_new();
     sp_graph *g = sp_graph_new(
         p, (sp_graph_opt){ .train = true, .isa = _i == 6 ? "z80" : NULL });
@@ -291,6 +307,11 @@ START_TEST(mistakes_are_named)
         sp_weight(g, "idle", (int[]){ 3, 0 }, (sp_init){ SP_CONSTANT, 0 });
     if (_i == 4)
         sp_weight(g, "a", (int[]){ 3, 0 }, (sp_init){ SP_CONSTANT, 0 });
+    if (_i == 8)
+        sp_buffer(g, "a", (int[]){ 1, 0 }, (sp_init){ SP_CONSTANT, 0 });
+    if (_i == 9)
+        sp_record_many(g, &sum, "many", NULL, 0, (sp_tensor *[]){ x, NULL },
+                       NULL, many, SP_MAX_OUT + 1);
     if (_i != 7) {
         x = summed(g, x, scaled(g, "a", x));
         if (_i != 1)
@@ -301,6 +322,19 @@ START_TEST(mistakes_are_named)
                   sp_last_error());
     sp_graph_free(g);
     sp_params_free(p);
+}
+END_TEST
+
+START_TEST(a_graph_is_compiled_once)
+{
+    sp_fixture f = diamond((sp_graph_opt){ .train = true });
+
+    summed(f.g, f.x, f.x);
+    ck_assert_int_eq(sp_compile(f.g), SP_EARG);
+    ck_assert_ptr_nonnull(strstr(sp_last_error(), "is compiled"));
+    sp_forward(f.g, &four); /* what was compiled goes on as it was */
+    ck_assert_double_eq(sp_loss(f.g, &four), 99);
+    done(f);
 }
 END_TEST
 
@@ -328,6 +362,28 @@ START_TEST(gradcheck_agrees_and_notices)
     ck_assert_uint_eq(r.checked, 5 + 1 + 1);
     ck_assert_double_lt(r.error, 1e-3);
     done(f);
+
+    sp_params *p = sp_params_new();
+    sp_graph *g = sp_graph_new(p, (sp_graph_opt){ .train = true });
+    sp_tensor *x = sp_input(g, "x", (sp_shape){ .n = 4, .c = 1 }, SP_F32);
+    sp_param *w[] = {
+        sp_weight(g, "w", (int[]){ 1, 0 }, (sp_init){ SP_CONSTANT, 2 }), NULL
+    };
+    sp_output(
+        g, "loss",
+        sp_record(g, &wrong, "wrong", NULL, 0, (sp_tensor *[]){ x, NULL }, w));
+    ck_assert_int_eq(sp_compile(g), SP_OK);
+    sp_params_init(p, 1);
+    for (int i = 0; i < 4; i++)
+        ((float *)x->data)[i] = 3;
+    /* The loss is 4 * 3 w / 4; the wrong gradient 4 / 4. */
+    sp_gradcheck(g, &four, 0.01, 5, &r);
+    ck_assert_str_eq(r.name, "w");
+    ck_assert_double_eq(r.analytic, 1);
+    ck_assert_double_eq_tol(r.numeric, 3, 1e-3);
+    ck_assert_double_eq_tol(r.error, 2.0 / 3, 1e-3);
+    sp_graph_free(g);
+    sp_params_free(p);
 }
 END_TEST
 
@@ -375,7 +431,8 @@ int main(void)
     tcase_add_test(tc, gradients_become_ready_in_order);
     tcase_add_test(tc, tied_parameter);
     tcase_add_test(tc, evaluation_shares_the_store);
-    tcase_add_loop_test(tc, mistakes_are_named, 0, 8);
+    tcase_add_loop_test(tc, mistakes_are_named, 0, 10);
+    tcase_add_test(tc, a_graph_is_compiled_once);
     tcase_add_test(tc, nonfinite_is_located);
     tcase_add_test(tc, gradcheck_agrees_and_notices);
     tcase_add_test(tc, initial_values);

@@ -161,10 +161,10 @@ bool sp_is_training(const sp_graph *g);
 
 /* ---- Compiling --------------------------------------------------------- */
 
-/* Check everything, plan and allocate memory. Errors: the first recording
- * error; SP_ESHAPE; SP_EARG for a parameter that the loss does not reach, a
- * training program without a loss or an unknown `isa`; SP_ENOMEM, with the
- * bytes that were wanted. */
+/* Check everything, plan and allocate memory; once for each graph. Errors: the
+ * first recording error; SP_ESHAPE; SP_EARG for a parameter that the loss does
+ * not reach, a training program without a loss, an unknown `isa` or a graph
+ * that is compiled already; SP_ENOMEM, with the bytes that were wanted. */
 SP_MUST sp_err sp_compile(sp_graph *g);
 
 typedef struct sp_memory {

@@ -279,5 +279,8 @@ sp_err sp_compile(sp_graph *g)
         return sp_fail(SP_ENOMEM, "compiling: out of memory");
     sp_err e = plan_memory(g, &b);
     free(b.at);
+    if (e == SP_OK) /* for calls that come too late */
+        sp_graph_fail(g, SP_EARG,
+                      "the program is compiled: record another graph");
     return e;
 }

@@ -203,6 +203,10 @@ static sp_param *param(sp_graph *g, const char *name, const int *dims,
             memcmp(p->dims, dims, (size_t)ndim * sizeof *dims) != 0)
             sp_graph_fail(g, SP_ESHAPE, "%s: recorded before with other sizes",
                           text);
+        if (p->buffer != buffer)
+            sp_graph_fail(g, SP_EARG,
+                          "%s: a buffer in one place, trained in another",
+                          text);
         return p;
     }
     if (g->params->sealed)
@@ -290,6 +294,9 @@ void sp_record_many(sp_graph *g, const sp_op *op, const char *name,
 {
     for (int i = 0; i < y_count; i++)
         y[i] = &g->dummy.t;
+    if (y_count > SP_MAX_OUT)
+        sp_graph_fail(g, SP_EARG, "%s: an operator has at most %d outputs",
+                      op->name, SP_MAX_OUT);
 
     sp_step *s = g->err == SP_OK ? new_step(g, op, name) : NULL;
     if (!s)
