@@ -211,16 +211,38 @@ START_TEST(age_is_by_number_not_by_letters)
 
     for (int i = 0; i < NAMES; i++) {
         char inner[64];
-        snprintf(inner, sizeof inner, "k/%s/x", names[i]);
+        snprintf(inner, sizeof inner, "k/checkpoints/%s/x", names[i]);
         sp_scratch_write(r.folder, inner, "x", 1);
     }
     for (int keep = NAMES; keep >= 0; keep--) {
         ck_assert_int_eq(sp_rotate(sp_scratch_path(r.folder, "k"), keep),
                          SP_OK);
         for (int i = 0; i < NAMES; i++)
-            ck_assert_int_eq(sp_is_dir(runs_path(&r, "k", names[i])),
-                             i >= NAMES - keep);
+            ck_assert_int_eq(exists("k", names[i]), i >= NAMES - keep);
     }
+}
+END_TEST
+
+/* An old checkpoint that cannot be removed costs room, not the run. */
+START_TEST(what_cannot_be_removed_does_not_end_a_run)
+{
+    enum { DEEP = 70 }; /* deeper than folders are removed */
+    runs_job stop = { .run = "a", .end = RUNS_STOP, .lines = 9 };
+    const char *none[] = { "train.keep=0", NULL };
+    char path[512] = "a/checkpoints/step-00000001";
+    char *log;
+
+    ck_assert_int_eq(runs_train(&r, stop), SP_ESTOPPED);
+    for (int i = 0; i < DEEP; i++)
+        strcat(path, "/d");
+    sp_scratch_write(r.folder, strcat(path, "/x"), "x", 1);
+    ck_assert_int_eq(resume("a", none), SP_OK);
+    ck_assert(exists("a", "step-00000018"));
+    ck_assert(!exists("a", "step-00000001"));
+    log = runs_read(runs_path(&r, "a", "log.txt"));
+    ck_assert_ptr_nonnull(strstr(log, "warning: "));
+    ck_assert_ptr_nonnull(strstr(log, "step-00000001"));
+    free(log);
 }
 END_TEST
 
@@ -284,6 +306,7 @@ int main(void)
     tcase_add_test(tc, leftovers_of_killed_writers_go);
     tcase_add_test(tc, older_checkpoints_go_but_for_those_in_use);
     tcase_add_test(tc, age_is_by_number_not_by_letters);
+    tcase_add_test(tc, what_cannot_be_removed_does_not_end_a_run);
     tcase_add_test(tc, names_are_those_of_checkpoints);
     tcase_add_test(tc, a_full_disk_costs_the_new_checkpoint_only);
     tcase_add_test(tc, equal_weights_are_equal_files);

@@ -181,6 +181,31 @@ START_TEST(limited_steps_end_the_run_and_more_continue_it)
 }
 END_TEST
 
+/* Stopped in the evaluation behind the last step: resuming makes up for it. */
+START_TEST(the_last_evaluation_is_not_lost)
+{
+    static const char *const limits[] = { "train.max_steps=8",
+                                          "train.max_steps=12",
+                                          "train.max_steps=0" };
+    static const int lines[] = { 9, 13, 20 }; /* of the last step */
+    const char *limit[] = { limits[_i], NULL };
+    runs_job whole = { .run = "a", .overrides = limit };
+    runs_job stop = {
+        .run = "b", .overrides = limit, .end = RUNS_STOP, .lines = lines[_i]
+    };
+    char *status;
+
+    ck_assert_int_eq(runs_train(&r, whole), SP_OK);
+    ck_assert_int_eq(runs_train(&r, stop), SP_ESTOPPED);
+    ck_assert_int_eq(runs_resume(&r, (runs_job){ .run = "b" }), SP_OK);
+    status = runs_result(&r, "b", "status");
+    ck_assert_str_eq(status, "done");
+    free(status);
+    check_same("a", "b");
+    check_same_lines("a", "b");
+}
+END_TEST
+
 START_TEST(minutes_end_with_a_checkpoint)
 {
     const char *soon[] = { "train.max_minutes=1e-9", NULL };
@@ -295,6 +320,7 @@ int main(void)
     tcase_add_test(tc, another_seed_is_another_run);
     tcase_add_test(tc, training_learns);
     tcase_add_test(tc, limited_steps_end_the_run_and_more_continue_it);
+    tcase_add_loop_test(tc, the_last_evaluation_is_not_lost, 0, 3);
     tcase_add_test(tc, minutes_end_with_a_checkpoint);
     tcase_add_test(tc, a_value_that_is_not_finite_stops_before_the_weights);
     tcase_add_test(tc, an_epoch_cannot_go_on_with_other_batches);

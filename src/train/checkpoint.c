@@ -103,12 +103,12 @@ static sp_err save_files(const char *folder, const sp_checkpoint_args *a)
 static sp_err give_up(const char *folder, sp_err e)
 {
     char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    bool removed = sp_dir_remove(folder) == SP_OK;
 
-    if (sp_dir_remove(folder) != SP_OK || !text) {
-        free(text);
-        return e;
-    }
-    sp_fail(e, "%s; the older checkpoints are as they were", text);
+    if (text)
+        sp_fail(e, "%s; the older checkpoints are as they were%s%s", text,
+                removed ? "" : ", beside the unfinished ",
+                removed ? "" : folder);
     free(text);
     return e;
 }
@@ -159,8 +159,6 @@ sp_err sp_checkpoint_save(const sp_checkpoint_args *a)
         e = point(folder, "last", name);
     if (e == SP_OK && a->best)
         e = point(folder, "best", name);
-    if (e == SP_OK)
-        e = sp_rotate(folder, a->session->set.train->keep);
     free(folder);
     return e;
 }

@@ -21,9 +21,8 @@ typedef struct sp_checkpoint_args {
     bool best;          /* also let `best` point to it */
 } sp_checkpoint_args;
 
-/* Save a checkpoint, let `last` point to it and remove those that train.keep
- * does not spare. That of step 0 is called `start`, and always stays.
- * Errors: SP_EIO, SP_ENOMEM; the older checkpoints and links then stay. */
+/* Save a checkpoint and let `last` point to it. That of step 0 is called
+ * `start`. Errors: SP_EIO, SP_ENOMEM; the older checkpoints then stay. */
 SP_MUST sp_err sp_checkpoint_save(const sp_checkpoint_args *a);
 
 /* A checkpoint whose checksums were verified. */

@@ -105,7 +105,7 @@ static sp_err discard(const char *folder, const char *name)
     return e;
 }
 
-sp_err sp_rotate(const char *folder, int keep)
+static sp_err rotate(const char *folder, int keep)
 {
     char last[NAME_MAX + 1], best[NAME_MAX + 1];
     names n;
@@ -124,6 +124,16 @@ sp_err sp_rotate(const char *folder, int keep)
             e = discard(folder, name);
     }
     names_free(&n);
+    return e;
+}
+
+sp_err sp_rotate(const char *run, int keep)
+{
+    char *folder = sp_path(run, "checkpoints");
+    sp_err e =
+        folder ? rotate(folder, keep) : sp_fail(SP_ENOMEM, "out of memory");
+
+    free(folder);
     return e;
 }
 

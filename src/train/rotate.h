@@ -4,9 +4,10 @@
 
 #include "sprat/base.h"
 
-/* Remove the oldest checkpoints of the folder RUN/checkpoints until `keep`
- * stay beside `start` and those that `last` and `best` point to. */
-SP_MUST sp_err sp_rotate(const char *folder, int keep);
+/* Remove the oldest checkpoints of a run until `keep` stay beside `start` and
+ * those that `last` and `best` point to. Errors: SP_EIO, SP_ENOMEM; what could
+ * not be removed is no checkpoint any more, or still a whole one. */
+SP_MUST sp_err sp_rotate(const char *run, int keep);
 
 /* The name of the newest checkpoint of a run that is complete and not the one
  * in `folder`, nor where that points to; the caller's to free. NULL: none. */

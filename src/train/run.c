@@ -155,11 +155,13 @@ static sp_err go_on(sp_trainer *t, sp_config *c, bool changed)
     sp_checkpoint_close(&p);
     if (e != SP_OK)
         return e;
-    if (sp_trainer_ended(t)) {
+    if (sp_trainer_complete(t)) {
         sp_report_line(&t->report,
-                       "nothing to do: the run is complete; train.epochs=%d "
-                       "or more would continue it",
-                       t->session.set.train->epochs + 1);
+                       "nothing to do: the run is complete; a larger %s would "
+                       "continue it",
+                       t->state.epoch < t->session.set.train->epochs
+                           ? "train.max_steps"
+                           : "train.epochs");
         return finish(t, SP_OK);
     }
     if (changed)

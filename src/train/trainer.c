@@ -7,6 +7,7 @@
 
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
+#include "train/rotate.h"
 #include "train/step.h"
 
 static const sp_train_cfg *settings(const sp_trainer *t)
@@ -66,6 +67,14 @@ bool sp_trainer_ended(const sp_trainer *t)
            (cfg->max_steps > 0 && t->state.step >= cfg->max_steps);
 }
 
+bool sp_trainer_complete(const sp_trainer *t)
+{
+    const sp_train_state *s = &t->state;
+
+    return sp_trainer_ended(t) &&
+           (s->epoch >= settings(t)->epochs || s->last.step == (double)s->step);
+}
+
 int64_t sp_trainer_steps(const sp_trainer *t)
 {
     const sp_train_cfg *cfg = settings(t);
@@ -111,6 +120,10 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
         .best = best,
     }));
     t->unsaved = false;
+    /* What stays costs room only. */
+    if (sp_rotate(t->dir.path, settings(t)->keep) != SP_OK)
+        sp_report_line(&t->report, "warning: an old checkpoint stays: %s",
+                       sp_last_error());
     t->saved = sp_now();
     lap(t);
     return SP_OK;
@@ -348,7 +361,7 @@ sp_err sp_trainer_run(sp_trainer *t)
 {
     t->begun = sp_now();
     SP_TRY(sp_loader_seek(t->loader, t->state.epoch, (size_t)t->state.batch));
-    while (!sp_trainer_ended(t)) {
+    while (!sp_trainer_complete(t)) {
         SP_TRY(train_epoch(t));
         SP_TRY(end_epoch(t));
     }

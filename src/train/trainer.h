@@ -36,11 +36,15 @@ void sp_trainer_close(sp_trainer *t);
 /* Whether the configured epochs or steps are done. */
 bool sp_trainer_ended(const sp_trainer *t);
 
+/* Whether they are evaluated, too: a run may be stopped in between. */
+bool sp_trainer_complete(const sp_trainer *t);
+
 /* Train from t->state to the end. Errors: SP_ESTOPPED after saving,
  * SP_ENUMERIC, those of reading data and writing files. */
 SP_MUST sp_err sp_trainer_run(sp_trainer *t);
 
-/* Save the present state as a checkpoint. */
+/* Save the present state as a checkpoint, and remove those that train.keep
+ * does not spare. */
 SP_MUST sp_err sp_trainer_save(sp_trainer *t, bool best);
 
 /* Score the parts beside the training part and sum up the epoch under way.
