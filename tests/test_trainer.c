@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runs.h"
+#include "train/trainer.h"
 
 static runs r;
 
@@ -242,6 +243,29 @@ START_TEST(a_value_that_is_not_finite_stops_before_the_weights)
 }
 END_TEST
 
+/* An evaluation whose loss is no number is a bad one, not a missing one. */
+START_TEST(a_schedule_is_told_of_every_evaluation)
+{
+    const char *with[] = { "schedule.name=plateau", "schedule.patience=0",
+                           NULL };
+    sp_config *c = runs_config(&r, with);
+    sp_job job = { 0 };
+    sp_trainer t = sp_trainer_start(&job);
+    sp_epoch_line line = sp_epoch_line_none();
+
+    ck_assert_int_eq(sp_settings_view(c, &t.session.set), SP_OK);
+    sp_trainer_next_epoch(&t, &line); /* nothing was evaluated */
+    ck_assert_double_eq(t.state.schedule.factor, 1);
+    line.valid_top1 = 10;
+    line.test_top1 = 10;
+    line.test_loss = 2;
+    sp_trainer_next_epoch(&t, &line);
+    ck_assert_double_eq_tol(t.state.schedule.factor, 0.1, 1e-15);
+    sp_trainer_close(&t);
+    sp_config_free(c);
+}
+END_TEST
+
 START_TEST(an_epoch_cannot_go_on_with_other_batches)
 {
     runs_job stop = { .run = "a", .end = RUNS_STOP, .lines = 2 };
@@ -323,6 +347,7 @@ int main(void)
     tcase_add_loop_test(tc, the_last_evaluation_is_not_lost, 0, 3);
     tcase_add_test(tc, minutes_end_with_a_checkpoint);
     tcase_add_test(tc, a_value_that_is_not_finite_stops_before_the_weights);
+    tcase_add_test(tc, a_schedule_is_told_of_every_evaluation);
     tcase_add_test(tc, an_epoch_cannot_go_on_with_other_batches);
     tcase_add_test(tc, evaluation_does_not_depend_on_its_batch);
     tcase_add_test(tc, the_best_epoch_is_by_validation_where_there_is_one);

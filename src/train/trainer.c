@@ -302,10 +302,14 @@ void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line)
 {
     const sp_settings *set = &t->session.set;
     sp_train_state *s = &t->state;
-    double loss = isnan(line->valid_loss) ? line->test_loss : line->valid_loss;
+    /* By accuracy, which is a number where there is a part: its loss may not
+     * be one. */
+    bool valid = !isnan(line->valid_top1), test = !isnan(line->test_top1);
 
-    if (set->schedule->observe && !isnan(loss))
-        set->schedule->observe(set->schedule_own, loss, &s->schedule);
+    if (set->schedule->observe && (valid || test))
+        set->schedule->observe(set->schedule_own,
+                               valid ? line->valid_loss : line->test_loss,
+                               &s->schedule);
     s->epoch++;
     s->batch = 0;
     s->loss_sum = 0;
@@ -318,10 +322,10 @@ static void report_epoch(sp_trainer *t, const sp_epoch_line *line, bool best)
 {
     char valid[64] = "", test[64] = "", span[SP_SPAN_ROOM];
 
-    if (!isnan(line->valid_loss))
+    if (!isnan(line->valid_top1))
         snprintf(valid, sizeof valid, "  valid %.4f %.2f %%", line->valid_loss,
                  line->valid_top1);
-    if (!isnan(line->test_loss))
+    if (!isnan(line->test_top1))
         snprintf(test, sizeof test, "  test %.4f %.2f %%", line->test_loss,
                  line->test_top1);
     sp_report_line(&t->report,
