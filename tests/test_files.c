@@ -282,16 +282,6 @@ START_TEST(links_are_switched)
 }
 END_TEST
 
-START_TEST(free_space_is_told)
-{
-    uint64_t bytes = 0;
-
-    ck_assert_int_eq(sp_disk_free(".", &bytes), SP_OK);
-    ck_assert_uint_gt(bytes, 0);
-    ck_assert_int_eq(sp_disk_free("missing", &bytes), SP_EIO);
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("files");
@@ -313,7 +303,6 @@ int main(void)
     tcase_add_test(tc, folders_are_removed_but_links_not_followed);
     tcase_add_test(tc, folders_are_renamed);
     tcase_add_test(tc, links_are_switched);
-    tcase_add_test(tc, free_space_is_told);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     failed = srunner_ntests_failed(run);

@@ -77,7 +77,4 @@ SP_MUST sp_err sp_rename_synced(const char *from, const char *to);
  * link's folder. */
 SP_MUST sp_err sp_link_switch(const char *link, const char *target);
 
-/* Bytes that may still be written to the file system that holds `path`. */
-SP_MUST sp_err sp_disk_free(const char *path, uint64_t *bytes);
-
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -231,14 +230,4 @@ sp_err sp_link_switch(const char *link, const char *target)
         unlink(temporary);
     free(temporary);
     return e;
-}
-
-sp_err sp_disk_free(const char *path, uint64_t *bytes)
-{
-    struct statvfs s;
-
-    if (statvfs(path, &s) != 0)
-        return sp_io_fail("examine the file system of", path);
-    *bytes = (uint64_t)s.f_bavail * s.f_frsize;
-    return SP_OK;
 }
