@@ -274,6 +274,11 @@ check_kill() {
 
 # A disk that is full is an error with its reason, and what was saved stays.
 check_full_disk() {
+  (ulimit -f 24 && exec timeout 60 "$sprat" train tiny.yaml \
+    train.epochs=2000 log.every=1 --run limited) >out 2>err
+  [ $? -eq 1 ] || fault "limit of file sizes: want status 1"
+  said err 'metrics.jsonl: File too large'
+  expect 0 eval limited
   mkdir small
   if ! mount -t tmpfs -o size=400k tmpfs small 2>/dev/null; then
     echo "skipped: may not mount a small file system"

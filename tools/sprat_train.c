@@ -31,6 +31,8 @@ static void catch_signals(void)
     sigaction(SIGUSR1, &catch, NULL);
     /* A closed pager must not end a run: main() notices it at the end. */
     sigaction(SIGPIPE, &ignore, NULL);
+    /* Then a limit on the size of files is an error with its reason. */
+    sigaction(SIGXFSZ, &ignore, NULL);
 }
 
 static int status_of(sp_err e, const sp_job *job)
