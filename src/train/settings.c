@@ -62,8 +62,8 @@ void sp_settings_warn(const sp_settings *s, sp_text *out)
 
     if (last >= epochs)
         sp_text_add(out,
-                    "warning: schedule.%s has a change after %g epochs, but "
-                    "the run ends after %g\n",
+                    "warning: the schedule, %s, has a change after %g epochs, "
+                    "but the run ends after %g\n",
                     s->schedule->entry.name, last, epochs);
     if (s->schedule_cfg->warmup_epochs >= epochs)
         sp_text_add(out,
