@@ -59,6 +59,25 @@ START_TEST(random_plans_are_sound)
 }
 END_TEST
 
+/* The buffers of a network of thousands of layers: each lives from its step
+ * forward to its step backward. That must not take the cube of their number. */
+START_TEST(deep_networks_are_planned_quickly)
+{
+    enum { COUNT = 8000 };
+    sp_block *b = malloc(COUNT * sizeof *b);
+    size_t need, sum = 0;
+
+    ck_assert_ptr_nonnull(b);
+    for (int i = 0; i < COUNT; i++) {
+        b[i] = (sp_block){ (size_t)(i % 5 + 1) * 64, i, 2 * COUNT - 1 - i, 0 };
+        sum += b[i].size;
+    }
+    ck_assert_int_eq(sp_plan(b, COUNT, &need), 0);
+    ck_assert_uint_eq(need, sum); /* all live in the middle */
+    free(b);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("plan");
@@ -68,6 +87,7 @@ int main(void)
     tcase_add_test(tc, buffers_that_never_meet_share);
     tcase_add_test(tc, buffers_live_together_do_not_share);
     tcase_add_loop_test(tc, random_plans_are_sound, 0, 50);
+    tcase_add_test(tc, deep_networks_are_planned_quickly);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     int failed = srunner_ntests_failed(run);

@@ -190,8 +190,9 @@ static sp_err allocate(sp_graph *g, const sp_blocks *b)
         if (!g->planned)
             return sp_fail(SP_ENOMEM,
                            "activations: no memory for %zu MiB; a smaller "
-                           "train.micro_batch needs less",
-                           g->memory.planned >> 20);
+                           "train.%s needs less",
+                           g->memory.planned >> 20,
+                           g->opt.train ? "micro_batch" : "eval_batch");
     } else {
         g->own = calloc((size_t)b->count + 1, sizeof *g->own);
         for (int i = 0; g->own && i < b->count; i++, g->own_count++)

@@ -6,7 +6,6 @@
  */
 #include "graph/plan.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 static int by_size_down(const void *a, const void *b)
@@ -20,29 +19,48 @@ static int by_size_down(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static bool meet(const sp_block *a, const sp_block *b)
+/* The lowest offset at which a block meets none of those placed, which are in
+ * order of their offsets. */
+static size_t lowest(const sp_block *b, sp_block *const *placed, int count)
 {
-    return a->first <= b->last && b->first <= a->last &&
-           a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+    size_t at = 0;
+
+    for (int i = 0; i < count; i++) {
+        const sp_block *p = placed[i];
+        if (p->last < b->first || b->last < p->first)
+            continue;
+        if (at + b->size <= p->offset)
+            break;
+        if (at < p->offset + p->size)
+            at = p->offset + p->size;
+    }
+    return at;
+}
+
+static void insert(sp_block **placed, int count, sp_block *b)
+{
+    int i = count;
+
+    for (; i > 0 && placed[i - 1]->offset > b->offset; i--)
+        placed[i] = placed[i - 1];
+    placed[i] = b;
 }
 
 int sp_plan(sp_block *b, int count, size_t *need)
 {
-    sp_block **order = malloc(((size_t)count + 1) * sizeof *order);
+    sp_block **order = malloc((2 * (size_t)count + 1) * sizeof *order);
+    sp_block **placed;
 
     *need = 0;
     if (!order)
         return -1;
+    placed = order + count;
     for (int i = 0; i < count; i++)
         order[i] = &b[i];
     qsort(order, (size_t)count, sizeof *order, by_size_down);
     for (int i = 0; i < count; i++) {
-        order[i]->offset = 0;
-        for (int j = 0; j < i; j++)
-            if (meet(order[i], order[j])) {
-                order[i]->offset = order[j]->offset + order[j]->size;
-                j = -1; /* moved up: look at all of them again */
-            }
+        order[i]->offset = lowest(order[i], placed, i);
+        insert(placed, i, order[i]);
         if (order[i]->offset + order[i]->size > *need)
             *need = order[i]->offset + order[i]->size;
     }
