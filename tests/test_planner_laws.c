@@ -11,7 +11,7 @@
 #include "sprat/nn.h"
 #include "sprat/random.h"
 
-enum { CLASSES = 10, SIZE = 32, BATCH = 5, STEPS = 3 };
+enum { CLASSES = 10, BATCH = 5, STEPS = 2 };
 
 extern const sp_model sp_model_mlp, sp_model_resnet, sp_model_vgg;
 extern const sp_optimizer sp_optimizer_sgd;
@@ -22,11 +22,14 @@ static const char *const networks[][4] = {
       "model.width=0.5" },
     { "model.name=resnet", "model.depth=18", "model.stem_norm=false",
       "model.width=0.07" },
-    { "model.name=vgg", "model.depth=11", "model.fc=3", "model.width=0.25" },
+    { "model.name=vgg", "model.depth=11", "model.fc=3", "model.width=0.18" },
     { "model.name=mlp", "model.hidden=[33,17]", "optim.lr=0.05",
       "optim.clip=1" },
 };
 enum { NETWORKS = sizeof networks / sizeof *networks };
+
+/* Image sizes; vgg takes no smaller ones. */
+static const int sizes[NETWORKS] = { 16, 13, 32, 8 };
 
 static const sp_section model_section = { .name = "model", .fallback = "" };
 
@@ -59,7 +62,9 @@ static void configure(network *n, int which)
 static network make(int which, int capacity, sp_graph_opt opt)
 {
     network n = { .capacity = capacity };
-    sp_shape images = { .n = capacity, .h = SIZE, .w = SIZE, .c = 3 };
+    sp_shape images = {
+        .n = capacity, .h = sizes[which], .w = sizes[which], .c = 3
+    };
     const sp_model *model;
 
     configure(&n, which);
@@ -94,7 +99,7 @@ static double run_rows(const network *n, int step, int first, int count)
 {
     sp_tensor *x = sp_graph_input(n->graph, "image");
     sp_tensor *t = sp_graph_input(n->graph, "label");
-    size_t row = (size_t)SIZE * SIZE * 3;
+    size_t row = sp_count(x->shape) / (size_t)n->capacity;
     sp_run run = { .n = count,
                    .t = 1,
                    .train = true,

@@ -3,8 +3,8 @@
 
     tools/golden.py [NAME ...]
 
-Needs Debian's python3-torch and python3-numpy; takes some minutes; is
-run by hand when a model's definition or the initial values change.
+Needs Debian's python3-torch and python3-numpy; takes some minutes;
+is run by hand when a model's definition or the initial values change.
 The tests themselves need no Python.
 
 For each network below it writes tests/golden/NAME.txt with, from PyTorch in
@@ -17,9 +17,9 @@ initial values.
 
 A ReLU near its kink, or a tie in a max pooling, makes any two float32
 programs differ by far more than their rounding, and in a deep network one such
-flip soon brings others. So the data's seed is the one of several that keeps every
-ReLU and every pooling farthest from flipping, relative to the size of what it
-reads. Then PyTorch's own two float32 layouts must agree with float64.
+flip soon brings others. So the data's seed is the one of several that keeps
+every ReLU and every pooling farthest from flipping, relative to the size of
+what it reads. Then PyTorch's own two float32 layouts must agree with float64.
 """
 import math
 import pathlib
