@@ -73,7 +73,8 @@ void sp_registry_free(sp_registry *r);
 
 /* Add a thing to the section `section`. `entry` is the first member of its
  * descriptor and must outlive the registry. Errors: SP_EARG for an unknown
- * section or a name that is taken, SP_ENOMEM. */
+ * section, a name that is taken, or a key that the section itself has;
+ * SP_ENOMEM. */
 SP_MUST sp_err sp_registry_add(sp_registry *r, const char *section,
                                const sp_entry *entry);
 

@@ -35,27 +35,27 @@ typedef struct sp_data_cfg {
     const char *root; /* "": the data set's usual folder; of no meaning to a
                          set that opens no files */
     int valid;        /* images held out of the training part */
-    int augment;      /* choices: none|crop|flip|crop_flip, see augment.h */
+    int augment;      /* choices: none|crop|flip|crop_flip */
     int pad;          /* pixels around the image before a crop */
-    int pad_mode;     /* zero|reflect */
+    int pad_mode;     /* choices: zero|reflect */
     bool pad_raw;     /* pad before normalising: zeros are black, not grey */
-    int normalize;    /* see normalize.h for the names and constants */
+    int normalize;    /* a choice of mean and standard deviation */
     int workers;      /* threads that prepare batches */
 } sp_data_cfg;
 
 /* A data set: its name in `data.name`, its keys and functions. */
 typedef struct sp_data_set {
     sp_entry entry;
-    const char *folder; /* usual root, looked for as DESIGN says; NULL: opens
-                           no files */
+    const char *folder; /* usual root, for sp_data_find(); NULL: opens no
+                           files */
 
     /* What can be said from the keys alone, opening nothing: fill h, w, c and
      * classes. May fail with SP_EDATA where only the files can tell. */
     sp_err (*describe)(const void *own, sp_data_info *info);
 
     /* Open and check everything that can be checked now. `root` is the folder
-     * that was found. On success *state is the set's own. Errors: SP_EDATA or
-     * SP_EIO, naming file and remedy. */
+     * that was found (NULL for a set that opens no files). On success *state is
+     * the set's own. Errors: SP_EDATA or SP_EIO, naming file and remedy. */
     sp_err (*open)(const char *root, const void *own, sp_data_info *info,
                    void **state);
 
@@ -87,7 +87,7 @@ SP_MUST sp_err sp_read_file(const char *path, size_t limit, uint8_t **bytes,
  * refused unless `resize`, which takes the mean over source areas
  * (enlarging: nearest pixel).
  * Errors: SP_EDATA naming the file: not a PNG, truncated, bad checksum,
- * size out of range (1 to 16384), wrong kind. */
+ * size out of range (1 to 16384), wrong kind; SP_EARG for a bad h, w or c. */
 SP_MUST sp_err sp_png_read(const char *path, int h, int w, int c, bool resize,
                            uint8_t *image);
 

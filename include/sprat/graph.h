@@ -177,8 +177,8 @@ typedef struct sp_memory {
 
 sp_memory sp_graph_memory(const sp_graph *g);
 
-/* Multiplications of convolution, linear and LSTM products for one row and
- * time step of the first input, forward. */
+/* Multiplications of convolutions and matrix products for one row and time
+ * step of the first input, forward. */
 double sp_graph_macs(const sp_graph *g);
 
 sp_tensor *sp_graph_input(const sp_graph *g, const char *name);  /* or NULL */

@@ -12,12 +12,13 @@
 
 /* What a number is for: two purposes never share a number. */
 typedef enum sp_purpose {
-    SP_FOR_INIT = 1, /* parameter values: a = hash of the name, b = element */
+    SP_FOR_INIT = 1, /* parameter values: a = hash of the name, b counts
+                        elements */
     SP_FOR_SHUFFLE,  /* order of samples: a = epoch */
     SP_FOR_AUGMENT,  /* crops and flips: a = epoch, b = sample */
-    SP_FOR_DROPOUT,  /* a = step, b = layer and element */
-    SP_FOR_DATA,     /* synthetic samples: b = sample */
-    SP_FOR_SPLIT,    /* which samples are held out */
+    SP_FOR_DROPOUT,  /* a = step and time step; b = layer, row and element */
+    SP_FOR_DATA,     /* made-up samples, as their data set says */
+    SP_FOR_SPLIT,    /* which samples are held out, whatever the seed */
     SP_FOR_SELECT,   /* threshold sampling of compressors */
     SP_FOR_TEST,
     SP_FOR_USER = 128 /* first of a program's own, up to 255 */

@@ -93,7 +93,8 @@ typedef struct sp_prediction {
     const char *file;
     int label;            /* true class, when the file's folder is named as one;
                              else -1 */
-    int best[5];          /* classes, the most likely first */
+    int best[5];          /* classes, the most likely first; with fewer than 5
+                             classes, so many */
     double confidence[5]; /* their softmax, 0 to 1 */
 } sp_prediction;
 
