@@ -33,12 +33,12 @@ static const example examples[] = {
     { 37, { 1, 1, 70, 0, 0, 40, 1, 1, 1, 0, 1 } },
     { 3, { 1, 1, 5200, 0, 0, 3, 1, 1, 1, 0, 1 } },
     /* Real networks' layers, with few images. */
-    { 2, { 32, 32, 3, 0, 0, 16, 3, 3, 1, 1, 1 } },
-    { 9, { 16, 16, 16, 0, 0, 32, 3, 3, 2, 1, 1 } },
-    { 33, { 8, 8, 8, 0, 0, 16, 3, 3, 1, 1, 1 } },
-    { 40, { 4, 4, 20, 0, 0, 40, 3, 3, 1, 1, 1 } },
-    { 35, { 2, 2, 300, 0, 0, 9, 3, 3, 1, 1, 1 } },
-    { 2, { 30, 30, 16, 0, 0, 16, 3, 3, 1, 1, 1 } },
+    { 1, { 20, 24, 3, 0, 0, 16, 3, 3, 1, 1, 1 } },
+    { 3, { 16, 16, 8, 0, 0, 20, 3, 3, 2, 1, 1 } },
+    { 33, { 5, 6, 4, 0, 0, 16, 3, 3, 1, 1, 1 } },
+    { 40, { 4, 4, 9, 0, 0, 20, 3, 3, 1, 1, 1 } },
+    { 35, { 2, 2, 290, 0, 0, 3, 3, 3, 1, 1, 1 } },
+    { 2, { 26, 25, 3, 0, 0, 16, 3, 3, 1, 1, 1 } },
 };
 
 enum { EXAMPLES = sizeof examples / sizeof *examples };
@@ -181,32 +181,38 @@ static void compare(const arrays *a, const sp_conv_how *how, sp_pass pass,
                       : beta == 0.0f     ? 0.0
                                          : (double)(beta * before[i]);
         double error = fabs((double)result[i] - more - s->sum[i]);
-        ck_assert_msg(error <= 1e-6 * (1 + fabs(more) + s->size[i]),
-                      "%s, pass %d, element %zu: %g instead of %g",
-                      how->reference ? "reference"
-                                     : sp_kernels_isa(how->kernels),
-                      (int)pass, i, (double)result[i], s->sum[i] + more);
+        /* An assertion costs more than a product: only when it fails. */
+        if (!(error <= 1e-6 * (1 + fabs(more) + s->size[i])))
+            ck_abort_msg("%s, pass %d, element %zu: %g instead of %g",
+                         how->reference ? "reference"
+                                        : sp_kernels_isa(how->kernels),
+                         (int)pass, i, (double)result[i], s->sum[i] + more);
     }
     free(before);
     free(result);
 }
 
+static void compare_all(const arrays *a, const sp_conv_how *how, sp_pass pass,
+                        const sums *s)
+{
+    compare(a, how, pass, s, 0.0f);
+    if (pass != SP_FORWARD) {
+        compare(a, how, pass, s, 1.0f);
+        compare(a, how, pass, s, 0.5f);
+    }
+}
+
 START_TEST(every_pass_follows_the_definition)
 {
     arrays a = arrays_of(_i);
+    sp_conv_how reference = { sp_kernels_find(NULL), 2, true };
     const sp_kernels *k;
 
     for (sp_pass pass = SP_FORWARD; pass <= SP_BACKWARD_WEIGHT; pass++) {
         sums s = definition(&a, pass);
-        for (int reference = 0; reference < 2; reference++)
-            for (int i = 0; (k = sp_kernels_at(i)); i++) {
-                sp_conv_how how = { k, 2, reference };
-                compare(&a, &how, pass, &s, 0.0f);
-                if (pass != SP_FORWARD) {
-                    compare(&a, &how, pass, &s, 1.0f);
-                    compare(&a, &how, pass, &s, 0.5f);
-                }
-            }
+        compare_all(&a, &reference, pass, &s);
+        for (int i = 0; (k = sp_kernels_at(i)); i++)
+            compare_all(&a, &(sp_conv_how){ k, 2, false }, pass, &s);
         free(s.sum);
         free(s.size);
     }
