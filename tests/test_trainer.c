@@ -221,6 +221,28 @@ START_TEST(minutes_end_with_a_checkpoint)
 }
 END_TEST
 
+/* The time limit holds in the evaluation too, which may take long. */
+START_TEST(an_evaluation_ends_with_the_minutes)
+{
+    const char *limit[] = { "train.max_minutes=1", NULL };
+    sp_config *c = runs_config(&r, limit);
+    sp_job job = { 0 };
+    sp_trainer t = sp_trainer_start(&job);
+    sp_epoch_line line;
+
+    ck_assert_int_eq(
+        sp_session_open(&t.session, c,
+                        (sp_session_opt){ .eval = true, .data = true }),
+        SP_OK);
+    ck_assert_int_eq(sp_trainer_evaluate(&t, &line), SP_OK);
+    ck_assert(line.test_loss > 0);
+    t.opened -= 61;
+    ck_assert_int_eq(sp_trainer_evaluate(&t, &line), SP_ESTOPPED);
+    sp_trainer_close(&t);
+    sp_config_free(c);
+}
+END_TEST
+
 START_TEST(a_value_that_is_not_finite_stops_before_the_weights)
 {
     const char *wild[] = { "optim.lr=1e6", "optim.weight_decay=1000",
@@ -346,6 +368,7 @@ int main(void)
     tcase_add_test(tc, limited_steps_end_the_run_and_more_continue_it);
     tcase_add_loop_test(tc, the_last_evaluation_is_not_lost, 0, 3);
     tcase_add_test(tc, minutes_end_with_a_checkpoint);
+    tcase_add_test(tc, an_evaluation_ends_with_the_minutes);
     tcase_add_test(tc, a_value_that_is_not_finite_stops_before_the_weights);
     tcase_add_test(tc, a_schedule_is_told_of_every_evaluation);
     tcase_add_test(tc, an_epoch_cannot_go_on_with_other_batches);

@@ -56,13 +56,13 @@ static void score_batch(sp_session *s, const sp_batch *b, sums *sum)
     }
 }
 
-static sp_err score_part(sp_session *s, sp_loader *l,
-                         const volatile sig_atomic_t *stop, sums *sum)
+static sp_err score_part(sp_session *s, sp_loader *l, sp_must_stop stop,
+                         const void *arg, sums *sum)
 {
     sp_batch b;
 
     for (;;) {
-        if (stop && *stop)
+        if (stop && stop(arg))
             return sp_fail(SP_ESTOPPED, "stopped during evaluation");
         SP_TRY(sp_loader_next(l, &b));
         if (b.end)
@@ -71,8 +71,8 @@ static sp_err score_part(sp_session *s, sp_loader *l,
     }
 }
 
-sp_err sp_evaluate(sp_session *s, sp_part part,
-                   const volatile sig_atomic_t *stop, sp_scores *out)
+sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
+                   const void *arg, sp_scores *out)
 {
     sp_loader *l = NULL;
     sums sum = { 0 };
@@ -89,7 +89,7 @@ sp_err sp_evaluate(sp_session *s, sp_part part,
                               .ranks = 1,
                           });
     if (e == SP_OK)
-        e = score_part(s, l, stop, &sum);
+        e = score_part(s, l, stop, arg, &sum);
     sp_loader_free(l);
     if (e != SP_OK)
         return e;
@@ -120,7 +120,7 @@ sp_err sp_eval(const sp_registry *r, const char *run, const char *checkpoint,
     if (e == SP_OK)
         e = sp_checkpoint_load(&k, s.params);
     if (e == SP_OK)
-        e = sp_evaluate(&s, part, NULL, out);
+        e = sp_evaluate(&s, part, NULL, NULL, out);
     sp_session_close(&s);
     sp_checkpoint_close(&k);
     sp_config_free(c);

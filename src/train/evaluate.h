@@ -4,12 +4,15 @@
 
 #include "train/session.h"
 
+/* Whether to stop now. */
+typedef bool (*sp_must_stop)(const void *arg);
+
 /* Score every sample of a part once, in its order, without augmentation, with
- * the session's evaluation program. `stop` (may be NULL) is looked at before
- * each batch.
+ * the session's evaluation program. `stop` (may be NULL) is asked before each
+ * batch.
  * Errors: SP_EARG for an empty part, SP_ESTOPPED, those of reading. */
-SP_MUST sp_err sp_evaluate(sp_session *s, sp_part part,
-                           const volatile sig_atomic_t *stop, sp_scores *out);
+SP_MUST sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
+                           const void *arg, sp_scores *out);
 
 /* "training", "validation" or "test". */
 const char *sp_part_name(sp_part part);

@@ -129,8 +129,9 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
     return SP_OK;
 }
 
-static bool must_stop(const sp_trainer *t)
+static bool must_stop(const void *trainer)
 {
+    const sp_trainer *t = trainer;
     double minutes = settings(t)->max_minutes;
 
     return (t->job->stop && *t->job->stop) ||
@@ -264,7 +265,7 @@ static sp_err score(sp_trainer *t, sp_part part, sp_scores *out)
     *out = (sp_scores){ 0, NAN, NAN, NAN };
     if (t->session.data->count[part] == 0)
         return SP_OK;
-    return sp_evaluate(&t->session, part, t->job->stop, out);
+    return sp_evaluate(&t->session, part, must_stop, t, out);
 }
 
 sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)

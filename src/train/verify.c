@@ -125,6 +125,8 @@ static sp_err first_config(sp_config **c, const sp_registry *r,
     free(path);
     if (e == SP_OK)
         e = sp_config_keep_isa(*c, m->isa);
+    if (e == SP_OK) /* the run's limit is none of a replay's */
+        e = sp_config_set(*c, "train.max_minutes=0", "replay");
     return e;
 }
 
