@@ -150,9 +150,13 @@ void sp_parallel_for(int threads, size_t count, size_t grain, sp_body body,
     sp_loop l = { body,    arg, count, grain, (count + grain - 1) / grain,
                   threads, 0 };
 
-    /* A loop inside a loop, or of a second caller, runs on its own thread. */
+    /* A loop inside a loop, or of a second caller, runs on its own thread,
+     * which is the first of that loop. */
     if (threads <= 1 || l.parts <= 1 || pthread_mutex_trylock(&team.use) != 0) {
+        int outer = worker;
+        worker = 0;
         take_parts(&l);
+        worker = outer;
         return;
     }
     start(&l);
