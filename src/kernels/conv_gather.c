@@ -161,35 +161,46 @@ typedef struct strip {
     float beta;
 } strip;
 
-/* Where the rows of tile `i` are read and written; rows that do not exist go
- * to the dump. */
-static int find_rows(const gather *g, const strip *s, const thread_work *b,
-                     size_t i, float **y)
+/* Which tile: of an image, or of `rows` images. */
+typedef struct tile_at {
+    size_t image, site;
+} tile_at;
+
+/* Where the rows of a tile are read and written; rows that do not exist go to
+ * the dump. */
+static void rows_along(const gather *g, const strip *s, const thread_work *b,
+                       const tile_at *at, float **y)
 {
-    size_t rows = (size_t)g->tiles->rows, sites = (size_t)g->sites.count;
-    size_t site = i % sites, image = i / sites;
-    const int *pixel = g->sites.pixel + site * (size_t)g->sites.span;
+    const int *pixel = g->sites.pixel + at->site * (size_t)g->sites.span;
+    size_t group = (size_t)(s->group * g->depth + s->begin);
+    float *to = g->to + s->group * g->blocks.columns + s->block.first +
+                at->image * g->write_step;
+
+    for (int p = 0; p < g->tiles->rows; p++)
+        y[p] =
+            pixel[p] < 0 ? b->dump : to + (size_t)pixel[p] * (size_t)g->write_c;
+    g->tiles->locate(
+        g->sites.at + at->site * (size_t)g->sites.taps * (size_t)g->sites.span,
+        g->sites.used[at->site], g->from + at->image * g->read_step + group,
+        g->zeros, b->x);
+}
+
+static void rows_across(const gather *g, const strip *s, const thread_work *b,
+                        const tile_at *at, float **y)
+{
+    size_t rows = (size_t)g->tiles->rows, first = at->image * rows;
     const float *from = g->from + s->group * g->depth + s->begin;
-    float *to = g->to + s->group * g->blocks.columns + s->block.first;
-    const int *at =
-        g->sites.at + site * (size_t)g->sites.taps * (size_t)g->sites.span;
-    int used = g->sites.used[site];
+    float *to = g->to + s->group * g->blocks.columns + s->block.first +
+                (size_t)g->sites.pixel[at->site] * (size_t)g->write_c;
     const float *base[SP_MAX_ROWS];
 
     for (size_t p = 0; p < rows; p++) {
-        size_t m = g->across ? image * rows + p : image;
-        int q = g->across ? *pixel : pixel[p];
-        bool exists = m < g->f.images && q >= 0;
-        y[p] = !exists
-                   ? b->dump
-                   : to + m * g->write_step + (size_t)q * (size_t)g->write_c;
-        base[p] = from + (exists ? m : 0) * g->read_step;
+        bool exists = first + p < g->f.images;
+        y[p] = exists ? to + (first + p) * g->write_step : b->dump;
+        base[p] = from + (exists ? first + p : 0) * g->read_step;
     }
-    if (g->across)
-        g->tiles->locate_across(at, used, base, b->x);
-    else
-        g->tiles->locate(at, used, base[0], g->zeros, b->x);
-    return used;
+    g->tiles->locate_across(g->sites.at + at->site * (size_t)g->sites.taps,
+                            g->sites.used[at->site], base, b->x);
 }
 
 /* A block with fewer columns than its vectors have is computed aside. */
@@ -217,6 +228,8 @@ static void run_edge(const gather *g, const strip *s, const thread_work *b,
 static void run_strip(const gather *g, const strip *s, const thread_work *b,
                       size_t begin, size_t end)
 {
+    size_t sites = (size_t)g->sites.count;
+    tile_at at = { .image = begin / sites, .site = begin % sites };
     float *y[SP_MAX_ROWS];
     sp_tile t = {
         .x = b->x,
@@ -228,14 +241,21 @@ static void run_strip(const gather *g, const strip *s, const thread_work *b,
     };
 
     for (size_t i = begin; i < end; i++) {
-        t.taps = find_rows(g, s, b, i, y);
-        t.tap =
-            g->sites.tap + i % (size_t)g->sites.count * (size_t)g->sites.taps;
+        if (g->across)
+            rows_across(g, s, b, &at, y);
+        else
+            rows_along(g, s, b, &at, y);
+        t.taps = g->sites.used[at.site];
+        t.tap = g->sites.tap + at.site * (size_t)g->sites.taps;
         t.y = y;
         if (s->block.valid < s->block.width)
             run_edge(g, s, b, &t);
         else
             g->tiles->tile[s->block.vectors - 1](&t);
+        if (++at.site == sites) {
+            at.site = 0;
+            at.image++;
+        }
     }
 }
 
