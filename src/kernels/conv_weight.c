@@ -11,10 +11,11 @@
 #include "kernels/conv.h"
 
 enum {
-    CHUNK = 128,   /* pixels: their copied gradients stay in the first cache */
-    PART = 512,    /* pixels that make a dw of their own worth its sum */
-    RANGE = 64,    /* input channels of an item */
-    MIN_ITEMS = 32 /* fewer: images are cut as well, each part with its own dw */
+    CHUNK = 128, /* pixels: their copied gradients stay in the first cache */
+    PART = 512,  /* pixels that make a dw of their own worth its sum */
+    RANGE = 64,  /* input channels of an item */
+    MIN_ITEMS =
+        32 /* fewer: images are cut as well, each part with its own dw */
 };
 
 /* Output pixels in ranges, and for each tap those that meet a pixel of x. */
