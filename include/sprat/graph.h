@@ -103,7 +103,8 @@ size_t sp_params_count_1d(const sp_params *p);
 float *sp_params_values(const sp_params *p);
 float *sp_params_grads(const sp_params *p);
 
-/* Set every parameter and buffer to its initial value for `seed`. */
+/* Set every parameter and buffer of a compiled store (one with memory) to its
+ * initial value for `seed`. */
 void sp_params_init(sp_params *p, uint64_t seed);
 
 /* ---- Recording --------------------------------------------------------- */

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -130,6 +131,7 @@ static float init_value(const sp_init *init, uint64_t seed, uint64_t name,
 
 void sp_params_init(sp_params *p, uint64_t seed)
 {
+    assert(p->sealed);
     for (int i = 0; i < p->list.count; i++) {
         sp_param *q = sp_params_at(p, i);
         uint64_t name = sp_name_hash(q->name);
