@@ -31,15 +31,23 @@ START_TEST(an_existing_folder_is_refused)
 
     sp_scratch_write(r.folder, "there/x", "x", 1);
     sp_scratch_write(r.folder, "file", "x", 1);
-    ck_assert_int_eq(create(&d, "there", false), SP_EARG);
+    sp_scratch_write(r.folder, "run/config.yaml", "x", 1);
+    ck_assert_int_eq(create(&d, "run", false), SP_EARG);
     ck_assert(runs_error("--overwrite"));
     ck_assert(runs_error("sprat resume"));
+    ck_assert_int_eq(create(&d, "there", false), SP_EARG);
+    ck_assert(runs_error("not the folder of a run"));
     ck_assert_int_eq(create(&d, "file", false), SP_EARG);
+    ck_assert(runs_error("is a file"));
     /* What is no run is never removed. */
     ck_assert_int_eq(create(&d, "there", true), SP_EARG);
-    ck_assert(runs_error("config.yaml"));
+    ck_assert(runs_error("holds x"));
+    ck_assert_int_eq(create(&d, "run", true), SP_EARG);
+    ck_assert(runs_error(".lock"));
     ck_assert_int_eq(create(&d, "file", true), SP_EARG);
+    ck_assert(runs_error("is a file"));
     ck_assert(sp_is_file(runs_path(&r, "there", "x")));
+    ck_assert(sp_is_file(runs_path(&r, "run", "config.yaml")));
     ck_assert_int_eq(create(&d, "file/run", false), SP_EIO);
     ck_assert(runs_error("file"));
 }
@@ -49,11 +57,42 @@ START_TEST(a_run_is_replaced_when_asked)
 {
     ck_assert_int_eq(runs_train(&r, (runs_job){ .run = "a" }), SP_OK);
     ck_assert_int_eq(runs_train(&r, (runs_job){ .run = "a" }), SP_EARG);
-    sp_scratch_write(r.folder, "a/old", "x", 1);
+    sp_scratch_write(r.folder, "a/result.json.tmp", "x", 1);
     ck_assert_int_eq(
         runs_train(&r, (runs_job){ .run = "a", .overwrite = true }), SP_OK);
-    ck_assert(!sp_is_file(runs_path(&r, "a", "old")));
+    ck_assert(!sp_is_file(runs_path(&r, "a", "result.json.tmp")));
     ck_assert(sp_is_file(runs_path(&r, "a", "result.json")));
+}
+END_TEST
+
+/* A project's folder with a config.yaml, or notes kept beside a run. */
+START_TEST(nothing_of_others_is_lost)
+{
+    sp_rundir d;
+
+    ck_assert_int_eq(runs_train(&r, (runs_job){ .run = "a" }), SP_OK);
+    sp_scratch_write(r.folder, "a/thesis.tex", "x", 1);
+    ck_assert_int_eq(create(&d, "a", true), SP_EARG);
+    ck_assert(runs_error("thesis.tex"));
+    ck_assert(sp_is_file(runs_path(&r, "a", "thesis.tex")));
+    ck_assert(sp_is_file(runs_path(&r, "a", "result.json")));
+}
+END_TEST
+
+/* A run that was killed before it wrote its configuration. */
+START_TEST(a_torn_start_is_replaced_when_asked)
+{
+    sp_rundir d;
+
+    ck_assert_int_eq(create(&d, "empty", false), SP_OK);
+    sp_rundir_close(&d);
+    ck_assert_int_eq(create(&d, "empty", false), SP_EARG);
+    ck_assert_int_eq(create(&d, "empty", true), SP_OK);
+    sp_rundir_close(&d);
+    ck_assert_int_eq(rmdir(runs_path(&r, "empty", "checkpoints")), 0);
+    ck_assert_int_eq(unlink(runs_path(&r, "empty", ".lock")), 0);
+    ck_assert_int_eq(create(&d, "empty", true), SP_OK);
+    sp_rundir_close(&d);
 }
 END_TEST
 
@@ -175,6 +214,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, an_existing_folder_is_refused);
     tcase_add_test(tc, a_run_is_replaced_when_asked);
+    tcase_add_test(tc, nothing_of_others_is_lost);
+    tcase_add_test(tc, a_torn_start_is_replaced_when_asked);
     tcase_add_test(tc, one_process_at_a_time);
     tcase_add_test(tc, a_new_name_is_found_each_time);
     tcase_add_test(tc, what_is_no_run_is_said);

@@ -1,6 +1,7 @@
 /* Making, locking and recognising run folders. */
 #include "train/rundir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -95,24 +96,101 @@ static sp_err default_path(const char *name, char **path)
     return sp_fail(SP_EARG, "runs/%s-%s: taken; give --run", name, stamp);
 }
 
+/* Whether a run makes something of that name, or leaves it when killed while
+ * it writes. */
+static bool is_own(const char *name)
+{
+    static const char *const names[] = { ".lock",         "config.yaml",
+                                         "metrics.jsonl", "hashes.jsonl",
+                                         "result.json",   "log.txt",
+                                         "checkpoints" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+        if (strncmp(name, names[i], n) == 0 &&
+            (!name[n] || strcmp(name + n, ".tmp") == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Refuse a folder with anything in it that no run makes, or without the lock
+ * that each run makes first: a config.yaml alone may be anyone's. */
+static sp_err check_own(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *d;
+    bool empty = true, locked = false;
+    sp_err e = SP_OK;
+
+    if (!dir)
+        return sp_io_fail("open folder", path);
+    while (e == SP_OK && (d = readdir(dir))) {
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+            continue;
+        empty = false;
+        locked = locked || strcmp(d->d_name, ".lock") == 0;
+        if (!is_own(d->d_name))
+            e = sp_fail(SP_EARG,
+                        "%s: is not replaced, for it holds %s, which no run "
+                        "makes: move that elsewhere, or give another --run",
+                        path, d->d_name);
+    }
+    closedir(dir);
+    if (e == SP_OK && !empty && !locked)
+        e = sp_fail(SP_EARG,
+                    "%s: is not replaced, for without a file .lock it is not "
+                    "the folder of a run: give another --run",
+                    path);
+    return e;
+}
+
 /* Only what is plainly the folder of a run that nobody uses is removed. */
 static sp_err clear(const char *path)
 {
-    sp_rundir old;
+    sp_rundir old = { .lock = -1 };
+    sp_err e;
 
-    SP_TRY(sp_rundir_open(&old, path));
+    SP_TRY(check_own(path));
+    old.path = sp_copy(path, strlen(path));
+    e = old.path ? take_lock(&old) : sp_fail(SP_ENOMEM, "out of memory");
     sp_rundir_close(&old);
-    return sp_dir_remove(path);
+    return e == SP_OK ? sp_dir_remove(path) : e;
 }
 
+/* Something is there already: say what can be done about it. */
+static sp_err occupied(const char *path)
+{
+    if (!sp_is_dir(path))
+        return sp_fail(SP_EARG,
+                       "%s: is a file, where the run's folder would be: give "
+                       "another --run",
+                       path);
+    if (sp_rundir_check(path) != SP_OK)
+        return sp_fail(SP_EARG,
+                       "%s: is there already, and is not the folder of a run: "
+                       "give another --run (--overwrite would replace it if it "
+                       "were empty)",
+                       path);
+    return sp_fail(SP_EARG,
+                   "%s: is there already: continue it with `sprat resume %s`, "
+                   "replace it with --overwrite, or give another --run",
+                   path, path);
+}
+
+/* The lock comes first, as the mark of a run's folder. */
 static sp_err make(sp_rundir *d)
 {
     char *checkpoints = sp_path(d->path, "checkpoints");
-    sp_err e = checkpoints ? sp_dir_make(checkpoints)
+    sp_err e = checkpoints ? sp_dir_make(d->path)
                            : sp_fail(SP_ENOMEM, "out of memory");
 
+    if (e == SP_OK)
+        e = take_lock(d);
+    if (e == SP_OK)
+        e = sp_dir_make(checkpoints);
     free(checkpoints);
-    return e == SP_OK ? take_lock(d) : e;
+    return e;
 }
 
 sp_err sp_rundir_create(sp_rundir *d, const sp_job *job)
@@ -128,14 +206,8 @@ sp_err sp_rundir_create(sp_rundir *d, const sp_job *job)
         SP_TRY(default_path(job->name ? job->name : "run", &d->path));
     }
     if (access(d->path, F_OK) == 0) {
-        if (job->overwrite)
-            e = clear(d->path);
-        else
-            e = sp_fail(SP_EARG,
-                        "%s: is there already: continue it with `sprat resume "
-                        "%s`, replace it with --overwrite, or give another "
-                        "--run",
-                        d->path, d->path);
+        e = job->overwrite && sp_is_dir(d->path) ? clear(d->path)
+                                                 : occupied(d->path);
     }
     if (e == SP_OK)
         e = make(d);

@@ -11,7 +11,8 @@ typedef struct sp_rundir {
 
 /* Make the folder of a new run, with the folder for its checkpoints in it, and
  * lock it. Errors: SP_EARG when it is there already (with job->overwrite: when
- * it is no run's folder, or in use); SP_EIO. */
+ * it is no run's folder, holds anything that no run makes, or is in use);
+ * SP_EIO. */
 SP_MUST sp_err sp_rundir_create(sp_rundir *d, const sp_job *job);
 
 /* Lock the folder of an earlier run. Errors: SP_EARG when it is none, or in
