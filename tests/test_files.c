@@ -158,6 +158,30 @@ START_TEST(reading_refuses_what_is_no_file)
 }
 END_TEST
 
+START_TEST(appending_refuses_what_is_no_file)
+{
+    uint8_t *bytes;
+    size_t size;
+    FILE *f;
+
+    ck_assert_int_eq(mkfifo("pipe", 0600), 0);
+    ck_assert_int_eq(sp_file_append("pipe", &f), SP_EIO);
+    ck_assert_str_eq(sp_last_error(),
+                     "cannot open pipe: it is not a regular file");
+    ck_assert_int_eq(sp_file_append(".", &f), SP_EIO);
+    ck_assert_int_eq(sp_file_append("/dev/null", &f), SP_EIO);
+    put("a", "12");
+    ck_assert_int_eq(sp_file_append("a", &f), SP_OK);
+    fputs("3", f);
+    fclose(f);
+    ck_assert_int_eq(sp_file_append("new", &f), SP_OK);
+    fclose(f);
+    ck_assert_int_eq(sp_file_read("a", 5, &bytes, &size), SP_OK);
+    ck_assert_str_eq((char *)bytes, "123");
+    free(bytes);
+}
+END_TEST
+
 START_TEST(reading_at_a_place)
 {
     int fd;
@@ -296,6 +320,7 @@ int main(void)
     tcase_add_test(tc, a_failing_write_leaves_the_old_file);
     tcase_add_test(tc, messages_name_operation_path_and_remedy);
     tcase_add_test(tc, reading_refuses_what_is_no_file);
+    tcase_add_test(tc, appending_refuses_what_is_no_file);
     tcase_add_test(tc, reading_at_a_place);
     tcase_add_test(tc, writing_refuses_a_folder);
     tcase_add_test(tc, hash_of_a_file);

@@ -74,28 +74,54 @@ bool sp_is_file(const char *path)
 
 /* ---- Reading ----------------------------------------------------------- */
 
+/* Open a regular file; not blocking, so that a pipe is refused, not awaited. */
+static sp_err open_regular(const char *path, int flags, int *out,
+                           struct stat *s)
+{
+    int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0666);
+    sp_err e = SP_OK;
+
+    /* ENXIO: a pipe without a reader. */
+    if (fd < 0 && errno == ENXIO)
+        return sp_fail(SP_EIO, "cannot open %s: it is not a regular file",
+                       path);
+    if (fd < 0)
+        return sp_io_fail("open", path);
+    if (fstat(fd, s) != 0)
+        e = sp_io_fail("examine", path);
+    else if (S_ISDIR(s->st_mode))
+        e = sp_fail(SP_EIO, "cannot read %s: it is a folder, not a file", path);
+    else if (!S_ISREG(s->st_mode))
+        e = sp_fail(SP_EIO, "cannot open %s: it is not a regular file", path);
+    if (e != SP_OK)
+        close(fd);
+    else
+        *out = fd;
+    return e;
+}
+
 sp_err sp_file_open(const char *path, int *out, uint64_t *size)
 {
     struct stat s;
-    sp_err e = SP_OK;
-    /* Not blocking, so that a pipe is refused, not awaited. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-    if (fd < 0)
-        return sp_io_fail("open", path);
-    if (fstat(fd, &s) != 0)
-        e = sp_io_fail("examine", path);
-    else if (S_ISDIR(s.st_mode))
-        e = sp_fail(SP_EIO, "cannot read %s: it is a folder, not a file", path);
-    else if (!S_ISREG(s.st_mode))
-        e = sp_fail(SP_EIO, "cannot read %s: it is not a regular file", path);
-    if (e != SP_OK) {
-        close(fd);
-        return e;
-    }
-    *out = fd;
+    SP_TRY(open_regular(path, O_RDONLY, out, &s));
     *size = (uint64_t)s.st_size;
     return SP_OK;
+}
+
+sp_err sp_file_append(const char *path, FILE **out)
+{
+    struct stat s;
+    sp_err e;
+    int fd;
+
+    SP_TRY(open_regular(path, O_WRONLY | O_APPEND | O_CREAT, &fd, &s));
+    *out = fdopen(fd, "a");
+    if (*out)
+        return SP_OK;
+    e = sp_io_fail("open", path);
+    close(fd);
+    return e;
 }
 
 /* Read up to n bytes, fewer only at the file's end; -1 and errno on errors. */

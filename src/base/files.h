@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/hash.h"
 #include "sprat/base.h"
@@ -31,6 +32,11 @@ bool sp_is_file(const char *path);
  * Errors: SP_EFORMAT for a larger file. */
 SP_MUST sp_err sp_file_read(const char *path, size_t limit, uint8_t **bytes,
                             size_t *size);
+
+/* Open a file to write on at its end, made if it is not there. Anything else
+ * than a regular file is refused: a pipe would wait for its reader. *out is
+ * the caller's to fclose(). */
+SP_MUST sp_err sp_file_append(const char *path, FILE **out);
 
 /* Open a regular file for reading at any place; on success *fd is the
  * caller's to close(). Anything else, such as a folder or pipe, is refused. */

@@ -154,8 +154,7 @@ static sp_err open_file(char **path, FILE **file, const char *run,
     if (!*path)
         return sp_fail(SP_ENOMEM, "out of memory");
     SP_TRY(cut_back(*path, at));
-    *file = fopen(*path, "a");
-    return *file ? SP_OK : sp_io_fail("open", *path);
+    return sp_file_append(*path, file);
 }
 
 sp_err sp_metrics_open(sp_metrics *m, const char *run, const sp_train_state *at)

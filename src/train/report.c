@@ -25,13 +25,11 @@ sp_report sp_report_to(FILE *terminal)
 sp_err sp_report_log(sp_report *r, const char *run)
 {
     char *path = sp_path(run, "log.txt");
-    sp_err e = SP_OK;
+    sp_err e;
 
     if (!path)
         return sp_fail(SP_ENOMEM, "%s: out of memory", run);
-    r->log = fopen(path, "a");
-    if (!r->log)
-        e = sp_io_fail("open", path);
+    e = sp_file_append(path, &r->log);
     free(path);
     return e;
 }
