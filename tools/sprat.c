@@ -2,7 +2,8 @@
  * and lives in a file of its group; sprat.h says what they share. */
 #include "sprat.h"
 
-#include <signal.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,6 +78,10 @@ static int help(int argc, char **argv)
     v = verb_find(argv[0]);
     if (!v)
         return sp_unknown("verb", argv[0], verb_next, NULL);
+    if (argc > 1) {
+        sp_say("help: usage: sprat help [VERB]");
+        return SP_EXIT_USAGE;
+    }
     usage_of(v, stdout);
     return SP_EXIT_DONE;
 }
@@ -114,10 +119,22 @@ static int dispatch(int argc, char **argv)
     return run_verb(v, argc - 2, argv + 2);
 }
 
+/* A standard stream that was closed would be the next file to be opened, and
+ * what is printed would go into it. */
+static bool hold_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     int status;
 
+    if (!hold_streams())
+        return SP_EXIT_FAILED;
     if (argc < 2) {
         usage(stderr);
         return SP_EXIT_USAGE;

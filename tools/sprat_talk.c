@@ -47,8 +47,9 @@ static void join(char *out, size_t size, const char *dashes,
 int sp_unknown(const char *what, const char *word,
                const char *(*next)(const void *arg, size_t i), const void *arg)
 {
-    size_t skip = strspn(word, "-");
-    const char *dashes = skip ? "--" : "", *near;
+    bool option = strcmp(what, "option") == 0;
+    size_t skip = option ? strspn(word, "-") : 0;
+    const char *dashes = option ? "--" : "", *near;
     char name[64], known[1024];
 
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + skip, "="),
