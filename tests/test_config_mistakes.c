@@ -173,11 +173,23 @@ START_TEST(all_mistakes_come_at_once)
                "a.yaml:3:3: train has no key \"nota\"; did you mean note?\n"
                "argument \"optim.lrr=3\": optim with name: sgd has no key "
                "\"lrr\"; did you mean lr?\n"
-               "configuration: model.name must be given; the names are: mlp\n"
                "a.yaml:2:11: train.epochs must be a whole number, not \"x\"\n"
                "argument \"train.offset=1.5\": train.offset must be a whole "
                "number, not \"1.5\"\n"
                "b.yaml:1:13: optim.lr must be from 0 to 1000, not -1"));
+}
+END_TEST
+
+/* What a file would have set is not said to be missing. */
+START_TEST(a_file_that_is_not_read_misses_nothing)
+{
+    sp_config *c;
+    sp_err e = sample_load(&c, (const char *[]){ "model: {name\n", NULL },
+                           (const char *[]){ NULL });
+
+    ck_assert_int_eq(e, SP_ECONFIG);
+    ck_assert_ptr_nonnull(strstr(sp_last_error(), "not valid YAML"));
+    ck_assert_ptr_null(strstr(sp_last_error(), "must be given"));
 }
 END_TEST
 
@@ -347,6 +359,7 @@ int main(void)
     tcase_add_loop_test(tc, mistakes_are_told_with_place_and_remedy, 0,
                         COUNT(mistakes));
     tcase_add_test(tc, all_mistakes_come_at_once);
+    tcase_add_test(tc, a_file_that_is_not_read_misses_nothing);
     tcase_add_test(tc, many_mistakes_are_counted);
     tcase_add_test(tc, wrong_defaults_are_mistakes);
     tcase_add_test(tc, files_that_cannot_be_read);

@@ -289,6 +289,8 @@ void sp_check_names(sp_loading *l)
         else
             check_key(l, s);
     }
-    for (size_t i = 0; (section = sp_registry_section(l->registry, i)); i++)
+    /* What seems missing may stand where nothing was read. */
+    for (size_t i = 0;
+         !l->partial && (section = sp_registry_section(l->registry, i)); i++)
         check_given(l, section);
 }

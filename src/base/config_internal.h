@@ -52,6 +52,7 @@ typedef struct sp_loading {
     sp_text mistakes; /* one line each */
     int mistake_count;
     bool unreadable; /* a file could not be read at all */
+    bool partial;    /* a file was not read to its end */
 } sp_loading;
 
 /* Add one line, "AT: text", to the mistakes. */

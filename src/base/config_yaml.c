@@ -53,12 +53,19 @@ static const char *place_of_byte(const reader *r, size_t offset)
     return place(r, line, column);
 }
 
+/* The rest is not read: what it holds is not known. */
+static void give_up(reader *r)
+{
+    r->broken = true;
+    r->l->partial = r->l->partial || r->path;
+}
+
 static void complain_syntax(reader *r)
 {
     const yaml_parser_t *p = &r->parser;
     const char *problem = p->problem ? p->problem : "syntax error";
 
-    r->broken = true;
+    give_up(r);
     if (p->error == YAML_MEMORY_ERROR) {
         r->l->pool->failed = true;
     } else if (p->error == YAML_READER_ERROR) {
@@ -105,7 +112,7 @@ static void skip(reader *r)
             type == YAML_MAPPING_END_EVENT || type == YAML_SEQUENCE_END_EVENT;
         if (depth > DEEPEST) {
             sp_complain(r->l, here(r), "nested more than %d deep", DEEPEST);
-            r->broken = true;
+            give_up(r);
         }
     } while (depth > 0 && advance(r));
 }
@@ -223,7 +230,7 @@ static void count_key(reader *r)
         return;
     sp_complain(r->l, here(r), "more than %d keys; this is not a configuration",
                 MOST_KEYS);
-    r->broken = true;
+    give_up(r);
 }
 
 /* "key: value" in a section whose earlier keys begin at `*begin`. */
@@ -374,7 +381,7 @@ void sp_settings_file(sp_loading *l, const char *path)
     if (e == SP_ENOMEM) {
         l->pool->failed = true;
     } else if (e != SP_OK) {
-        l->unreadable = true;
+        l->unreadable = l->partial = true;
         sp_complain(l, "configuration", "%s", sp_last_error());
     } else if (start(&r, bytes, size)) {
         read_root(&r);
