@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sprat.h"
 #include "sprat/train.h"
@@ -10,37 +11,42 @@
 typedef struct summary {
     sp_json *json; /* predictions go here; NULL: to stdout as text */
     int classes;
-    char (*names)[64]; /* of the classes, copied */
-    size_t *confusion; /* classes x classes: true class, answer */
+    char **names;      /* of the classes, copied */
+    size_t *confusion; /* classes x classes: true class, answer; or NULL */
     size_t count, labelled, right;
     bool failed;
 } summary;
 
-static void set_names(summary *s, const char *const *names)
-{
-    for (int c = 0; c < s->classes; c++) {
-        if (names)
-            snprintf(s->names[c], sizeof s->names[c], "%s", names[c]);
-        else
-            snprintf(s->names[c], sizeof s->names[c], "%d", c);
-    }
-}
-
-static bool prepare(summary *s, const char *const *names, int classes)
+/* Names by the first prediction, a matrix by the first with a known class. */
+static bool prepare(summary *s, const char *const *names, int classes,
+                    bool labelled)
 {
     size_t n = (size_t)classes;
+    char number[16];
 
-    if (s->classes)
-        return true;
-    s->names = calloc(n, sizeof *s->names);
-    s->confusion = calloc(n * n, sizeof *s->confusion);
-    if (!s->names || !s->confusion) {
-        s->failed = true;
-        return false;
+    if (!s->names) {
+        s->names = calloc(n, sizeof *s->names);
+        s->classes = s->names ? classes : 0;
+        s->failed = !s->names;
+        for (int c = 0; c < s->classes; c++) {
+            snprintf(number, sizeof number, "%d", c);
+            s->names[c] = strdup(names ? names[c] : number);
+            s->failed = s->failed || !s->names[c];
+        }
     }
-    s->classes = classes;
-    set_names(s, names);
-    return true;
+    if (labelled && !s->confusion) {
+        s->confusion = calloc(n, n * sizeof *s->confusion);
+        s->failed = s->failed || !s->confusion;
+    }
+    return !s->failed;
+}
+
+static void forget(summary *s)
+{
+    for (int c = 0; c < s->classes; c++)
+        free(s->names[c]);
+    free(s->names);
+    free(s->confusion);
 }
 
 static int answers(const summary *s) { return s->classes < 5 ? s->classes : 5; }
@@ -80,7 +86,7 @@ static void each(void *arg, const sp_prediction *p, const char *const *names,
 {
     summary *s = arg;
 
-    if (s->failed || !prepare(s, names, classes))
+    if (s->failed || !prepare(s, names, classes, p->label >= 0))
         return;
     s->count++;
     if (s->json)
@@ -91,12 +97,18 @@ static void each(void *arg, const sp_prediction *p, const char *const *names,
         return;
     s->labelled++;
     s->right += p->label == p->best[0];
-    s->confusion[p->label * classes + p->best[0]]++;
+    s->confusion[(size_t)p->label * (size_t)classes + (size_t)p->best[0]]++;
 }
 
 static double top1(const summary *s)
 {
     return 100.0 * (double)s->right / (double)s->labelled;
+}
+
+/* How many images of class c were taken for class k. */
+static size_t counted(const summary *s, int c, int k)
+{
+    return s->confusion[(size_t)c * (size_t)s->classes + (size_t)k];
 }
 
 static void show_confusion(const summary *s)
@@ -107,7 +119,7 @@ static void show_confusion(const summary *s)
     for (int c = 0; c < s->classes; c++) {
         printf("%20.20s", s->names[c]);
         for (int k = 0; k < s->classes; k++)
-            printf(" %5zu", s->confusion[c * s->classes + k]);
+            printf(" %5zu", counted(s, c, k));
         printf("\n");
     }
 }
@@ -129,7 +141,7 @@ static void end_json(const summary *s)
         for (int c = 0; c < s->classes; c++) {
             sp_json_list(j, NULL);
             for (int k = 0; k < s->classes; k++)
-                sp_json_int(j, NULL, (int64_t)s->confusion[c * s->classes + k]);
+                sp_json_int(j, NULL, (int64_t)counted(s, c, k));
             sp_json_close(j);
         }
         sp_json_close(j);
@@ -175,15 +187,14 @@ static int predict(const sp_args *a)
     if (e == SP_OK)
         e = sp_predict(o.registry, &opt);
     if (e == SP_OK && s.failed)
-        e = sp_fail(SP_ENOMEM, "out of memory for the confusion matrix");
+        e = sp_fail(SP_ENOMEM, "out of memory for what the classes are");
     if (e == SP_OK) {
         status = finish(&s);
     } else {
         sp_json_free(&json);
         status = sp_refuse(e);
     }
-    free(s.names);
-    free(s.confusion);
+    forget(&s);
     sp_opened_free(&o);
     return status;
 }

@@ -57,9 +57,16 @@ static int label_of(const predictor *p, const char *file)
 static void rank(const float *logits, int classes, sp_prediction *out)
 {
     double sum = 0;
+    int found = 0;
 
+    /* The best so far, in order; the earlier class comes first of equals. */
     for (int k = 0; k < classes; k++) {
-        int place = sp_rank_of(logits, classes, k);
+        int place = found < BEST ? found++ : BEST;
+
+        for (; place > 0 && !(logits[k] <= logits[out->best[place - 1]]);
+             place--)
+            if (place < BEST)
+                out->best[place] = out->best[place - 1];
         if (place < BEST)
             out->best[place] = k;
     }
@@ -112,6 +119,11 @@ static sp_err predict_folder(predictor *p, const char *folder, bool deeper)
             e = predict_file(p, path);
         else if (deeper)
             e = predict_folder(p, path, false);
+        else
+            e = sp_fail(SP_EDATA,
+                        "%s: a folder this deep is not looked into: give the "
+                        "folder that holds the class folders",
+                        path);
         free(path);
     }
     for (int i = 0; i < count; i++)
