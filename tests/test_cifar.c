@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -166,6 +167,9 @@ START_TEST(a_missing_file_is_named)
     ck_assert_int_eq(unlink(sp_scratch_path(dir, "data_batch_3.bin")), 0);
     refused(&sp_data_set_cifar10);
     ck_assert(HAS("data_batch_3.bin", "data.root"));
+    ck_assert_int_eq(mkdir(sp_scratch_path(dir, "data_batch_3.bin"), 0700), 0);
+    refused(&sp_data_set_cifar10);
+    ck_assert(HAS("data_batch_3.bin", "is not a file"));
 }
 END_TEST
 

@@ -78,6 +78,11 @@ static sp_err check_files(const struct records *r, const char *root,
         SP_TRY(join(path, root, f->files[split][*files]));
         if (stat(path, &st) != 0)
             return missing(f, root, f->files[split][*files]);
+        if (!S_ISREG(st.st_mode))
+            return sp_fail(SP_EDATA,
+                           "%s: %s is not a file; fetch the set "
+                           "again (tools/get-data %s)",
+                           f->set, path, f->set);
         if ((uint64_t)st.st_size != f->per_file[split] * r->record)
             return wrong_size(f, split, path, (size_t)st.st_size);
     }

@@ -163,17 +163,20 @@ sp_err sp_checkpoint_save(const sp_checkpoint_args *a)
     return e;
 }
 
-/* Add to the error which older checkpoint would do instead. */
-static sp_err damaged(sp_err e, const char *run, const char *folder)
+/* Add to the error which other checkpoint would do instead. */
+static sp_err offer(sp_err e, const char *run, const char *folder,
+                    const char *offered)
 {
     char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
     char *other = sp_rotate_other(run, folder);
 
     if (text && other)
         sp_fail(e,
-                "%s; use an older checkpoint: %s (to resume from it: ln -sfn "
-                "%s %s/checkpoints/last)",
-                text, other, other, run);
+                "%s; %s %s (to resume from it: ln -sfn %s "
+                "%s/checkpoints/last)",
+                text, offered, other, other, run);
+    else if (text) /* the search may have put its own in place */
+        sp_fail(e, "%s", text);
     free(other);
     free(text);
     return e;
@@ -193,14 +196,12 @@ sp_err sp_checkpoint_open(sp_checkpoint *c, const char *run, const char *name)
     if (!c->folder)
         return no_memory();
     if (!sp_is_dir(c->folder)) {
-        char *other = sp_rotate_other(run, c->folder);
-        e = sp_fail(SP_EARG, "%s: there is no such checkpoint%s%s", c->folder,
-                    other ? "; there is " : "", other ? other : "");
-        free(other);
+        e = sp_fail(SP_EARG, "%s: there is no such checkpoint", c->folder);
+        e = offer(e, run, c->folder, "there is");
     } else {
         e = sp_manifest_read(c->folder, &c->manifest);
         if (e == SP_EIO || e == SP_EFORMAT)
-            e = damaged(e, run, c->folder);
+            e = offer(e, run, c->folder, "use an older checkpoint:");
     }
     if (e != SP_OK)
         sp_checkpoint_close(c);
