@@ -3,6 +3,7 @@
  *
  * Time: forward of step i is at i, its backward at 2 * steps - 1 - i.
  */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@
 typedef struct sp_blocks {
     sp_block *at;
     int count;
-    size_t unplanned; /* bytes without sharing */
+    size_t unplanned; /* bytes without sharing; SIZE_MAX: too many */
 } sp_blocks;
 
 static sp_value *value_of(sp_tensor *t) { return (sp_value *)t; }
@@ -109,7 +110,8 @@ static int add_block(sp_blocks *b, size_t size, int first, int last)
 {
     size = (size + SP_ALIGN - 1) / SP_ALIGN * SP_ALIGN;
     b->at[b->count] = (sp_block){ size, first, last, 0 };
-    b->unplanned += size;
+    b->unplanned =
+        size > SIZE_MAX - b->unplanned ? SIZE_MAX : b->unplanned + size;
     return b->count++;
 }
 
@@ -240,6 +242,11 @@ static sp_err plan_memory(sp_graph *g, sp_blocks *b)
     add_values(g, b);
     if (g->opt.train)
         add_grads(g, b);
+    if (b->unplanned > SIZE_MAX / 4) /* sums of offsets and sizes must fit */
+        return sp_fail(SP_ENOMEM,
+                       "activations: more bytes than memory has addresses; "
+                       "smaller images or a smaller train.%s need less",
+                       g->opt.train ? "micro_batch" : "eval_batch");
     g->memory.unplanned = b->unplanned;
     for (int i = 0; i < g->steps.count; i++) {
         size_t scratch = sp_step_at(g, i)->node.scratch;
