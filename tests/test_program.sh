@@ -80,6 +80,9 @@ check_usage() {
   said err 'nothing.yaml'
   expect 2 list modles
   said err 'did you mean models'
+  expect 2 help train eval
+  expect 2 --json
+  said err 'there are: train, resume'
   expect 2 gradcheck rleu
   said err 'did you mean relu'
 }
@@ -175,7 +178,16 @@ check_folders() {
   expect 0 train tiny.yaml --run here --overwrite
   mkdir mine && echo precious >mine/file
   expect 2 train tiny.yaml --run mine --overwrite
-  [ -e mine/file ] || fault "a folder that is no run was removed"
+  mv mine/file mine/config.yaml
+  expect 2 train tiny.yaml --run mine --overwrite
+  [ -e mine/config.yaml ] || fault "a folder that is no run was removed"
+  "$sprat" train tiny.yaml --run closed <&- >&- 2>&-
+  [ $? -eq 0 ] || fault "without standard streams: want status 0"
+  [ ! -s closed/.lock ] || fault "progress went into a file of the run"
+  [ "$(grep -c ^run closed/log.txt)" -eq 1 ] || fault "a line stands twice"
+  rm here/log.txt && mkfifo here/log.txt
+  expect 2 resume here train.epochs=4
+  said err 'log.txt: it is not a regular file'
   echo text >file
   expect 2 train tiny.yaml --run file
   expect 2 train tiny.yaml --run file/below
@@ -367,3 +379,13 @@ B64
 
 "check_$1"
 [ $failed -eq 0 ]
+  # Long names that differ in their last letter only.
+  local long
+  long=$(printf 'x%.0s' $(seq 80))
+  mkdir -p set/{train,test}/"$long"{1,2}
+  for folder in set/*/*; do cp grey.png "$folder"; done
+  expect 0 train tiny.yaml data.name=folder data.root=set data.classes=2 \
+    data.channels=1 train.batch=1 --run named
+  expect 0 predict named grey.png --json
+  only_json
+  said out "\"${long}1\"" "\"${long}2\""

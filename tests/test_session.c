@@ -300,3 +300,7 @@ int main(void)
     srunner_free(run);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+    files[0] = sp_scratch_path(r.folder, "moved");
+    ck_assert_int_eq(sp_predict(r.registry, &o), SP_EDATA);
+    ck_assert(runs_error("this deep"));
+    files[0] = folder;
