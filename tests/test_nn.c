@@ -133,6 +133,27 @@ START_TEST(norm_has_two_parameters_and_two_buffers)
 }
 END_TEST
 
+START_TEST(scopes_nest_and_may_have_dots)
+{
+    net t = open_net(image);
+
+    sp_push(t.g, "features");
+    sp_push(t.g, "denseblock1.layer1");
+    sp_norm(t.g, "a", t.x, (sp_norm_opt){ 0 });
+    sp_pop(t.g);
+    sp_norm(t.g, "b", t.x, (sp_norm_opt){ 0 });
+    sp_pop(t.g);
+    sp_norm(t.g, "c", t.x, (sp_norm_opt){ 0 });
+    find(&t, "features.denseblock1.layer1.a.weight");
+    find(&t, "features.b.weight");
+    find(&t, "c.weight");
+    sp_pop(t.g);
+    ck_assert_int_eq(sp_compile(t.g), SP_EARG);
+    ck_assert_ptr_nonnull(strstr(sp_last_error(), "without its sp_push()"));
+    close_net(&t);
+}
+END_TEST
+
 static const sp_conv_opt bad[] = {
     { .out = 0 },
     { .out = 5, .groups = 2 },
@@ -173,6 +194,7 @@ int main(void)
     tcase_add_test(tc, linear_starts_as_pytorch_does);
     tcase_add_test(tc, linear_takes_its_options);
     tcase_add_test(tc, norm_has_two_parameters_and_two_buffers);
+    tcase_add_test(tc, scopes_nest_and_may_have_dots);
     tcase_add_loop_test(tc, bad_convolutions_are_refused, 0,
                         sizeof bad / sizeof *bad);
     tcase_add_test(tc, no_outputs_are_refused);

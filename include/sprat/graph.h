@@ -133,7 +133,7 @@ void sp_graph_free(sp_graph *g);
  * sp_compile() returns it. Calls after it do nothing and give a valid dummy.
  *
  * Names: sp_push(g, "layer1") puts "layer1." before the names recorded until
- * the matching sp_pop(). */
+ * the matching sp_pop(). Scopes nest; a name may have dots, "layer1.0". */
 void sp_push(sp_graph *g, const char *name);
 void sp_pop(sp_graph *g);
 

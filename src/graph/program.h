@@ -44,6 +44,8 @@ struct sp_graph {
     sp_err err;
     char error[2048];
     char scope[256];
+    int scope_at[256]; /* where each open scope starts; none is empty */
+    int scopes;
     sp_pointers values; /* sp_value */
     sp_pointers steps;  /* sp_step */
     sp_value *loss;

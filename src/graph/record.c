@@ -85,19 +85,15 @@ void sp_push(sp_graph *g, const char *name)
     }
     memcpy(g->scope + used, name, more);
     memcpy(g->scope + used + more, ".", 2);
+    g->scope_at[g->scopes++] = (int)used;
 }
 
 void sp_pop(sp_graph *g)
 {
-    size_t used = strlen(g->scope);
-
-    if (used == 0) {
+    if (g->scopes == 0)
         sp_graph_fail(g, SP_EARG, "sp_pop() without its sp_push()");
-        return;
-    }
-    do
-        g->scope[--used] = '\0';
-    while (used > 0 && g->scope[used - 1] != '.');
+    else
+        g->scope[g->scope_at[--g->scopes]] = '\0';
 }
 
 /* scope + name in the graph's arena; NULL when out of memory. */
