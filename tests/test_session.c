@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runs.h"
+#include "sprat/nn.h"
 #include "train/evaluate.h"
 #include "train/session.h"
 #include "train/weights.h"
@@ -55,6 +56,45 @@ START_TEST(settings_must_fit_the_data)
     };
     const char *overrides[] = { wrong[_i].override, NULL };
 
+    ck_assert_int_ne(check(overrides), SP_OK);
+    ck_assert_msg(runs_error(wrong[_i].word), "%s", sp_last_error());
+}
+END_TEST
+
+static sp_tensor *nothing(sp_graph *g, sp_tensor *x, const sp_model_args *a)
+{
+    (void)g, (void)x, (void)a;
+    return NULL;
+}
+
+static sp_tensor *image(sp_graph *g, sp_tensor *x, const sp_model_args *a)
+{
+    (void)g, (void)a;
+    return x;
+}
+
+static sp_tensor *one_more(sp_graph *g, sp_tensor *x, const sp_model_args *a)
+{
+    return sp_linear(g, "fc", x, (sp_linear_opt){ .out = a->classes + 1 });
+}
+
+/* A model of a program's own may give anything. */
+START_TEST(a_model_must_give_logits)
+{
+    static const struct {
+        sp_tensor *(*build)(sp_graph *, sp_tensor *, const sp_model_args *);
+        const char *word;
+    } wrong[] = {
+        { NULL, "model mine: its builder gives no tensor" },
+        { nothing, "model mine: its builder gives no tensor" },
+        { image, "1 x 16 rows of 4 x 4 x 1 for 16 images" },
+        { one_more, "rows of 1 x 1 x 5 for 16 images; must be a row of 1 x 1 "
+                    "x 4" },
+    };
+    sp_model mine = { .entry = { .name = "mine" }, .build = wrong[_i].build };
+    const char *overrides[] = { "model.name=mine", NULL };
+
+    ck_assert_int_eq(sp_registry_add(r.registry, "model", &mine.entry), SP_OK);
     ck_assert_int_ne(check(overrides), SP_OK);
     ck_assert_msg(runs_error(wrong[_i].word), "%s", sp_last_error());
 }
@@ -271,6 +311,10 @@ START_TEST(predictions_need_no_data_set)
     ck_assert_int_eq(a.count, 17);
     ck_assert_int_eq(a.labelled, 16);
     ck_assert_int_eq(a.right, 16);
+    files[0] = sp_scratch_path(r.folder, "moved");
+    ck_assert_int_eq(sp_predict(r.registry, &o), SP_EDATA);
+    ck_assert(runs_error("this deep"));
+    files[0] = folder;
     sp_scratch_write(r.folder, "alone.png", "no image", 8);
     ck_assert_int_eq(sp_predict(r.registry, &o), SP_EDATA);
     ck_assert(runs_error("alone.png"));
@@ -287,6 +331,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, mistakes_across_keys_are_told_together);
     tcase_add_loop_test(tc, settings_must_fit_the_data, 0, 4);
+    tcase_add_loop_test(tc, a_model_must_give_logits, 0, 4);
     tcase_add_test(tc, what_ends_too_late_is_warned_of);
     tcase_add_test(tc, info_counts_without_data_or_memory);
     tcase_add_test(tc, weights_come_back_by_name);
@@ -300,7 +345,3 @@ int main(void)
     srunner_free(run);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
-    files[0] = sp_scratch_path(r.folder, "moved");
-    ck_assert_int_eq(sp_predict(r.registry, &o), SP_EDATA);
-    ck_assert(runs_error("this deep"));
-    files[0] = folder;

@@ -64,11 +64,35 @@ static sp_graph_opt graph_opt(const sp_session *s, bool train, bool no_memory)
     };
 }
 
+/* Record the network. A program's own model may be anything. */
+static sp_tensor *record_model(const sp_session *s, sp_graph *g, sp_tensor *x)
+{
+    sp_model_args args = { .classes = s->classes, .own = s->set.model_own };
+    const sp_model *m = s->set.model;
+    sp_tensor *y = m->build ? m->build(g, x, &args) : NULL;
+    sp_shape z;
+
+    if (!y) {
+        sp_graph_fail(g, SP_EARG, "model %s: its builder gives no tensor",
+                      m->entry.name);
+        return x;
+    }
+    z = y->shape;
+    if (y->dtype != SP_F32 || z.t != 1 || z.n != x->shape.n || z.h != 1 ||
+        z.w != 1 || z.c != s->classes)
+        sp_graph_fail(g, SP_ESHAPE,
+                      "model %s: its builder gives %d x %d rows of %d x %d x "
+                      "%d for %d images; must be a row of 1 x 1 x %d floats "
+                      "for each, a logit for each class",
+                      m->entry.name, z.t, z.n, z.h, z.w, z.c, x->shape.n,
+                      s->classes);
+    return y;
+}
+
 /* Record the network and its loss for up to `rows` samples. */
 static sp_err open_program(sp_session *s, sp_program *p, sp_graph_opt opt,
                            int rows)
 {
-    sp_model_args args = { .classes = s->classes, .own = s->set.model_own };
     const sp_data_info *i = &s->info;
     sp_graph *g = sp_graph_new(s->params, opt);
     sp_tensor *loss;
@@ -80,7 +104,7 @@ static sp_err open_program(sp_session *s, sp_program *p, sp_graph_opt opt,
     p->image =
         sp_input(g, "image", (sp_shape){ 1, rows, i->h, i->w, i->c }, SP_F32);
     p->label = sp_input(g, "label", (sp_shape){ .n = rows, .c = 1 }, SP_I32);
-    p->logits = s->set.model->build(g, p->image, &args);
+    p->logits = record_model(s, g, p->image);
     /* Smoothing is a means of training; scores are of the plain loss. */
     loss = sp_cross_entropy(g, p->logits, p->label,
                             opt.train ? (float)s->set.train->label_smoothing
