@@ -51,8 +51,9 @@ static sp_err describe(const void *own, sp_data_info *info)
 
     if (s->classes == 0)
         return sp_fail(SP_EDATA,
-                       "idx: the number of classes stands in the files only; "
-                       "set data.classes to go without them");
+                       "idx: how many classes there are stands in the files, "
+                       "which are not opened here; set data.classes, which "
+                       "is 10 for MNIST and Fashion-MNIST");
     *info = (sp_data_info){
         .h = s->height, .w = s->width, .c = 1, .classes = s->classes
     };

@@ -169,6 +169,9 @@ START_TEST(limited_steps_end_the_run_and_more_continue_it)
     status = runs_result(&r, "b", "status");
     ck_assert_str_eq(status, "done");
     free(status);
+    char *log = runs_read(runs_path(&r, "b", "log.txt"));
+    ck_assert_ptr_nonnull(strstr(log, " 8 in all (train.max_steps)"));
+    free(log);
     char *before = runs_read(runs_path(&r, "b", "metrics.jsonl"));
     ck_assert_int_eq(runs_resume(&r, (runs_job){ .run = "b" }), SP_OK);
     char *after = runs_read(runs_path(&r, "b", "metrics.jsonl"));

@@ -10,7 +10,9 @@
 
 static const sp_key optim_keys[] = {
     { "lr", SP_FLOAT, OPTIM(lr), "0.1", 0, 1e6,
-      "learning rate, before the schedule's factor", NULL },
+      "learning rate, before the schedule's factor; the default is for sgd, "
+      "adam and adamw want about 0.001",
+      NULL },
     { "weight_decay", SP_FLOAT, OPTIM(weight_decay), "0", 0, 1e3,
       "pull of the weights towards 0, per unit of rate and step", NULL },
     { "decay", SP_CHOICE, OPTIM(decay), "all", 0, 0,

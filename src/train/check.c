@@ -21,7 +21,7 @@ static void summary(const sp_session *s, FILE *out)
             s->data->root ? s->data->root : "", count[SP_PART_TRAIN],
             count[SP_PART_VALID], count[SP_PART_TEST], s->info.h, s->info.w,
             s->info.c, s->info.classes);
-    fprintf(out, "memory %.0f MiB for a step and %.0f MiB of work space\n",
+    fprintf(out, "memory %.1f MiB for a step and %.1f MiB of work space\n",
             (double)m.planned / mib, (double)m.scratch / mib);
     fprintf(out, "cpu    %d threads, %s\n", s->threads, s->isa);
 }

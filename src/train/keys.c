@@ -33,7 +33,7 @@ static const sp_key train_keys[] = {
       NULL },
     { "threads", SP_INT, TRAIN(threads), "0", 0, 4096,
       "of each rank; 0: as many as the affinity mask allows", NULL },
-    { "planner", SP_BOOL, TRAIN(planner), "on", 0, 0,
+    { "planner", SP_BOOL, TRAIN(planner), "true", 0, 0,
       "share memory between values that are not needed at the same time",
       NULL },
     { "isa", SP_CHOICE, TRAIN(isa), "auto", 0, 0,

@@ -29,15 +29,20 @@ void sp_trainer_header(sp_trainer *t)
                    s->info.w, s->info.c, s->info.classes);
     sp_report_line(r,
                    "batch    %d, all on this rank%s; %" PRId64
-                   " steps an epoch, %" PRId64 " in all",
+                   " steps an epoch, %" PRId64 " in all%s",
                    set->train->batch,
                    s->train.rows < set->train->batch ? ", in micro-batches"
                                                      : "",
-                   t->batches, sp_trainer_steps(t));
-    sp_report_line(r, "rate     %g at step %" PRId64 ": optim.lr %g, %s, %s",
+                   t->batches, sp_trainer_steps(t),
+                   sp_trainer_steps(t) < t->batches * set->train->epochs
+                       ? " (train.max_steps)"
+                       : "");
+    sp_report_line(r, "rate     %g at step %" PRId64 ": optim.lr %g, %s, %s%s",
                    sp_trainer_rate(t), t->state.step, set->optim->lr,
-                   set->optimizer->entry.name, set->schedule->entry.name);
-    sp_report_line(r, "machine  %d thread%s, %s, %.0f MiB planned for a step",
+                   set->optimizer->entry.name, set->schedule->entry.name,
+                   set->schedule_cfg->warmup_epochs > 0 ? " after a warm-up"
+                                                        : "");
+    sp_report_line(r, "machine  %d thread%s, %s, %.1f MiB planned for a step",
                    s->threads, s->threads == 1 ? "" : "s", s->isa,
                    (double)sp_graph_memory(s->train.graph).planned / mib);
 }

@@ -92,7 +92,8 @@ static sp_err open_replay(replay *r, const sp_config *c, const char *run)
     if (!some)
         return sp_fail(SP_EARG,
                        "%s: has no parameter hash within its first %" PRId64
-                       " steps: there is one every %d steps",
+                       " steps: there is one every %d steps, so a run (and "
+                       "--steps) must have at least as many",
                        run, r->steps, SP_HASH_STEPS);
     SP_TRY(sp_session_open(
         &r->trainer.session, c,
