@@ -94,6 +94,10 @@ check_listing() {
   said out 'sgd' 'optim.momentum'
   expect 0 list ops
   said out 'relu'
+  expect 2 list furniture
+  said err ' ops, models, model, data sets, data, train, optimizers,'
+  expect 2 list modles
+  said err 'did you mean models'
   expect 0 version
   said out "^sprat [0-9]" 'BLAS: ' 'libpng: ' 'MPI: not in this build'
   expect 0 gradcheck relu

@@ -77,18 +77,17 @@ static void print_ops(void)
 /* What may stand behind `list`: "ops", plurals, and names of sections. */
 static const char *kind_next(const void *registry, size_t i)
 {
-    const sp_registry *r = registry;
     const sp_section *s;
-    size_t sections = 0;
 
-    while (sp_registry_section(r, sections))
-        sections++;
-    if (i == 0)
+    if (i-- == 0)
         return "ops";
-    s = sp_registry_section(r, (i - 1) / 2);
-    if (!s)
-        return NULL;
-    return i % 2 && s->plural ? s->plural : s->name;
+    for (size_t k = 0; (s = sp_registry_section(registry, k)); k++) {
+        if (s->plural && i-- == 0)
+            return s->plural;
+        if (i-- == 0)
+            return s->name;
+    }
+    return NULL;
 }
 
 static bool is_kind(const sp_section *s, const char *word)
