@@ -379,10 +379,6 @@ B64
   expect 0 predict seer folder --json
   only_json
   said out '"labelled":4' '"top1":25' '"confusion":\[\['
-}
-
-"check_$1"
-[ $failed -eq 0 ]
   # Long names that differ in their last letter only.
   local long
   long=$(printf 'x%.0s' $(seq 80))
@@ -393,3 +389,7 @@ B64
   expect 0 predict named grey.png --json
   only_json
   said out "\"${long}1\"" "\"${long}2\""
+}
+
+"check_$1"
+[ $failed -eq 0 ]
