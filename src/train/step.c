@@ -65,7 +65,7 @@ static sp_err not_finite(sp_session *s, const sp_batch *b, int64_t step,
                    "%g); weights are as before the step: lower optim.lr, set "
                    "optim.clip, or look at the data",
                    step + 1, where ? where : "the sum of the gradients",
-                   r->loss, fabs(r->norm)); /* a NaN's sign says nothing */
+                   fabs(r->loss), fabs(r->norm)); /* NaN has no sign */
 }
 
 sp_err sp_train_step(sp_session *s, const sp_batch *b, int64_t step, double lr,
