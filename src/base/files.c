@@ -113,7 +113,7 @@ sp_err sp_file_append(const char *path, FILE **out)
 {
     struct stat s;
     sp_err e;
-    int fd;
+    int fd = -1;
 
     SP_TRY(open_regular(path, O_WRONLY | O_APPEND | O_CREAT, &fd, &s));
     *out = fdopen(fd, "a");
