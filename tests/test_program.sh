@@ -120,6 +120,12 @@ YAML
     'nestrov.*nesterov'
   [ ! -e wrong ] || fault "a run folder in spite of mistakes"
   expect 2 check wrong.yaml
+  # What only the model can know has a place, too.
+  printf 'model:\n  name: vgg\n  depth: 12\ndata: {name: synthetic}\n' >odd.yaml
+  expect 2 check odd.yaml
+  said err 'odd.yaml:3:3: model.depth: no vgg has 12'
+  expect 2 check tiny.yaml train.batch
+  said err 'train.batch=VALUE'
   expect 0 check tiny.yaml
   expect 2 check tiny.yaml data.name=cifar10 data.root=nowhere
   said err 'nowhere'

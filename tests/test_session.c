@@ -38,7 +38,7 @@ START_TEST(mistakes_across_keys_are_told_together)
 
     ck_assert_int_eq(check(NULL), SP_OK);
     ck_assert_int_eq(check(wrong), SP_ECONFIG);
-    ck_assert(runs_error("train.micro_batch is 5"));
+    ck_assert(runs_error("argument: train.micro_batch: 5 does not divide"));
     ck_assert(runs_error("schedule.every"));
     ck_assert(runs_error("optim.nesterov"));
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sprat.h"
 
@@ -74,9 +75,29 @@ static bool is_override(const char *word)
     return word[length] == '=';
 }
 
+/* Whether a word that is no file looks like a key whose value was forgotten. */
+static bool lacks_value(const char *word)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+    size_t section = strspn(word, letters);
+    const char *dot = word + section;
+    size_t key = *dot == '.' ? strspn(dot + 1, letters) : 0;
+
+    return section > 0 && key > 0 && !dot[1 + key] &&
+           strcmp(dot, ".yaml") != 0 && strcmp(dot, ".yml") != 0 &&
+           access(word, F_OK) != 0;
+}
+
 static bool check_operands(const sp_args *a)
 {
     const sp_verb *v = a->verb;
+
+    for (size_t i = 0; v->overrides && i < a->word_count; i++)
+        if (lacks_value(a->words[i])) {
+            sp_say("there is no file %s; a setting is %s=VALUE", a->words[i],
+                   a->words[i]);
+            return false;
+        }
 
     if (a->word_count < (size_t)v->least ||
         (v->most >= 0 && a->word_count > (size_t)v->most)) {

@@ -171,7 +171,7 @@ sp_err sp_session_open(sp_session *s, const sp_config *c, sp_session_opt opt)
     e = open_all(s, opt);
     if (e != SP_OK)
         sp_session_close(s);
-    return e;
+    return sp_settings_locate(c, e);
 }
 
 void sp_session_close(sp_session *s)

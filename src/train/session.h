@@ -38,6 +38,10 @@ SP_MUST sp_err sp_settings_view(const sp_config *c, sp_settings *s);
  * one line each, appended to `out`. */
 void sp_settings_warn(const sp_settings *s, sp_text *out);
 
+/* Put what set a key ("file:line:column", "argument ...") before the last
+ * error's text, where that begins with a key, "section.key"; returns `e`. */
+sp_err sp_settings_locate(const sp_config *c, sp_err e);
+
 /* A recorded and compiled program with the tensors that matter. */
 typedef struct sp_program {
     sp_graph *graph;

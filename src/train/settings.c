@@ -1,4 +1,9 @@
 /* A configuration by its sections' types, and the checks across keys. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
 #include "train/session.h"
 
 /* Add the text of a failed check to the list of mistakes. */
@@ -16,10 +21,38 @@ static sp_err check_micro_batch(const sp_settings *s)
     if (micro == 0 || (micro <= batch && batch % micro == 0))
         return SP_OK;
     return sp_fail(SP_ECONFIG,
-                   "%s: train.micro_batch is %d, which does not divide "
-                   "train.batch, %d",
-                   sp_config_source(s->config, "train", "micro_batch"), micro,
-                   batch);
+                   "train.micro_batch: %d does not divide train.batch, %d",
+                   micro, batch);
+}
+
+/* What set the key that a message begins with, "section.key"; NULL where it
+ * begins with none. */
+static const char *source_of(const sp_config *c, const char *message)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
+    char section[32], key[32];
+    size_t first = strspn(message, letters), second;
+
+    if (message[first] != '.' || first >= sizeof section)
+        return NULL;
+    second = strspn(message + first + 1, letters);
+    if (second >= sizeof key)
+        return NULL;
+    snprintf(section, sizeof section, "%.*s", (int)first, message);
+    snprintf(key, sizeof key, "%.*s", (int)second, message + first + 1);
+    return sp_config_source(c, section, key);
+}
+
+sp_err sp_settings_locate(const sp_config *c, sp_err e)
+{
+    const char *source = e == SP_OK ? NULL : source_of(c, sp_last_error());
+    bool set = source && strcmp(source, "default") != 0;
+    char *text = set ? sp_copy(sp_last_error(), strlen(sp_last_error())) : NULL;
+
+    if (text)
+        sp_fail(e, "%s: %s", source, text);
+    free(text);
+    return e;
 }
 
 sp_err sp_settings_view(const sp_config *c, sp_settings *s)
@@ -44,9 +77,11 @@ sp_err sp_settings_view(const sp_config *c, sp_settings *s)
         .schedule_cfg = sp_config_section(c, "schedule"),
         .log = sp_config_section(c, "log"),
     };
-    note(&mistakes, check_micro_batch(s));
-    note(&mistakes, sp_schedule_check(s->schedule, s->schedule_own));
-    note(&mistakes, sp_optimizer_check(s->optimizer, s->optimizer_own));
+    note(&mistakes, sp_settings_locate(c, check_micro_batch(s)));
+    note(&mistakes, sp_settings_locate(
+                        c, sp_schedule_check(s->schedule, s->schedule_own)));
+    note(&mistakes, sp_settings_locate(
+                        c, sp_optimizer_check(s->optimizer, s->optimizer_own)));
     e = sp_text_check(&mistakes);
     if (e == SP_OK && mistakes.size)
         e = sp_fail(SP_ECONFIG, "%s", sp_text_string(&mistakes));

@@ -33,17 +33,19 @@ sp_trainer sp_trainer_start(sp_job *job)
 sp_err sp_trainer_load(sp_trainer *t)
 {
     const sp_train_cfg *cfg = settings(t);
+    sp_loader_opt opt = {
+        .data = t->session.data,
+        .part = SP_PART_TRAIN,
+        .batch = (size_t)cfg->batch,
+        .ranks = 1,
+        .shuffle = true,
+        .augment = true,
+        .drop_last = cfg->drop_last,
+        .seed = (uint64_t)cfg->seed,
+    };
 
-    SP_TRY(sp_loader_new(&t->loader, &(sp_loader_opt){
-                                         .data = t->session.data,
-                                         .part = SP_PART_TRAIN,
-                                         .batch = (size_t)cfg->batch,
-                                         .ranks = 1,
-                                         .shuffle = true,
-                                         .augment = true,
-                                         .drop_last = cfg->drop_last,
-                                         .seed = (uint64_t)cfg->seed,
-                                     }));
+    SP_TRY(sp_settings_locate(t->session.set.config,
+                              sp_loader_new(&t->loader, &opt)));
     t->batches = (int64_t)sp_loader_batches(t->loader);
     return SP_OK;
 }
