@@ -159,6 +159,40 @@ START_TEST(printed_sources_stay_in_their_comment)
 }
 END_TEST
 
+/* Printing what was read back gives the same text, sources included; what an
+ * argument changes is the argument's. */
+START_TEST(sources_survive_reading_back)
+{
+    const char *change[] = { "train.offset=9" };
+    sp_config *c, *again;
+    char *text, *second;
+
+    ck_assert_int_eq(
+        sample_load(
+            &c, (const char *[]){ MLP "train: {note: 'a # b: \"'}\n", NULL },
+            (const char *[]){ "optim.lr=0.5", NULL }),
+        SP_OK);
+    text = printed(c);
+    sample_put("printed.yaml", text, strlen(text));
+    ck_assert_int_eq(
+        sp_config_read_back(&again, sample_registry, "printed.yaml", NULL, 0),
+        SP_OK);
+    second = printed(again);
+    ck_assert_str_eq(second, text);
+    free(second);
+    sp_config_free(again);
+    ck_assert_int_eq(
+        sp_config_read_back(&again, sample_registry, "printed.yaml", change, 1),
+        SP_OK);
+    ck_assert_str_eq(sp_config_source(again, "train", "offset"), "argument");
+    ck_assert_str_eq(sp_config_source(again, "train", "note"), "a.yaml:2:9");
+    ck_assert_str_eq(sp_config_source(again, "train", "epochs"), "default");
+    free(text);
+    sp_config_free(again);
+    sp_config_free(c);
+}
+END_TEST
+
 START_TEST(print_tells_a_full_disk)
 {
     FILE *full = fopen("/dev/full", "w");
@@ -187,6 +221,7 @@ int main(void)
     tcase_add_loop_test(tc, printed_text_reads_back, 0, COUNT(notes));
     tcase_add_loop_test(tc, printed_numbers_read_back, 0, COUNT(numbers));
     tcase_add_test(tc, printed_sources_stay_in_their_comment);
+    tcase_add_test(tc, sources_survive_reading_back);
     tcase_add_test(tc, print_tells_a_full_disk);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);

@@ -106,6 +106,13 @@ SP_MUST sp_err sp_config_load(sp_config **out, const sp_registry *registry,
                               size_t override_count);
 void sp_config_free(sp_config *c);
 
+/* The same for one file that sp_config_print() wrote: what set a key is then
+ * what the file's comment on it tells, not the place in that file. */
+SP_MUST sp_err sp_config_read_back(sp_config **out, const sp_registry *registry,
+                                   const char *file,
+                                   const char *const *overrides,
+                                   size_t override_count);
+
 /* The struct of a section's common keys; the section must exist. */
 const void *sp_config_section(const sp_config *c, const char *section);
 

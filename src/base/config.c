@@ -129,12 +129,18 @@ static sp_err conclude(sp_loading *l)
     return e;
 }
 
-sp_err sp_config_load(sp_config **out, const sp_registry *registry,
-                      const char *const *files, size_t file_count,
-                      const char *const *overrides, size_t override_count)
+/* What a configuration is read from. */
+typedef struct inputs {
+    const char *const *files, *const *overrides;
+    size_t file_count, override_count;
+    bool printed;
+} inputs;
+
+static sp_err load(sp_config **out, const sp_registry *registry,
+                   const inputs *in)
 {
     sp_config *c = calloc(1, sizeof *c);
-    sp_loading l = { .registry = registry };
+    sp_loading l = { .registry = registry, .printed = in->printed };
     sp_err e;
 
     if (!c)
@@ -142,10 +148,10 @@ sp_err sp_config_load(sp_config **out, const sp_registry *registry,
     c->registry = registry;
     l.pool = &c->pool;
     l.last = &l.first;
-    for (size_t i = 0; i < file_count; i++, l.layer++)
-        sp_settings_file(&l, files[i]);
-    for (size_t i = 0; i < override_count; i++)
-        sp_settings_argument(&l, overrides[i], NULL);
+    for (size_t i = 0; i < in->file_count; i++, l.layer++)
+        sp_settings_file(&l, in->files[i]);
+    for (size_t i = 0; i < in->override_count; i++)
+        sp_settings_argument(&l, in->overrides[i], NULL);
     c->filled = fill_all(&l, &c->count);
     c->settings = l.first;
     c->layers = l.layer + 1;
@@ -155,6 +161,29 @@ sp_err sp_config_load(sp_config **out, const sp_registry *registry,
     else
         *out = c;
     return e;
+}
+
+sp_err sp_config_load(sp_config **out, const sp_registry *registry,
+                      const char *const *files, size_t file_count,
+                      const char *const *overrides, size_t override_count)
+{
+    return load(out, registry,
+                &(inputs){ .files = files,
+                           .file_count = file_count,
+                           .overrides = overrides,
+                           .override_count = override_count });
+}
+
+sp_err sp_config_read_back(sp_config **out, const sp_registry *registry,
+                           const char *file, const char *const *overrides,
+                           size_t override_count)
+{
+    return load(out, registry,
+                &(inputs){ .files = &file,
+                           .file_count = 1,
+                           .overrides = overrides,
+                           .override_count = override_count,
+                           .printed = true });
 }
 
 void sp_config_free(sp_config *c)

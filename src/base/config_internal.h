@@ -53,6 +53,7 @@ typedef struct sp_loading {
     int mistake_count;
     bool unreadable; /* a file could not be read at all */
     bool partial;    /* a file was not read to its end */
+    bool printed;    /* files are sp_config_print()'s: comments are sources */
 } sp_loading;
 
 /* Add one line, "AT: text", to the mistakes. */
@@ -95,6 +96,10 @@ void sp_value_store(sp_loading *l, const sp_key *key, const sp_setting *s,
 
 /* The field of the struct at `base` as YAML. */
 void sp_value_print(sp_text *out, const sp_key *key, const void *base);
+
+/* Take the sources of settings `s` and those behind it from the comments of
+ * the printed file `text` that they stand in. */
+void sp_sources_restore(sp_loading *l, sp_setting *s, const char *text);
 
 /* A string as YAML, quoted where it must be. */
 void sp_yaml_string(sp_text *out, const char *text);

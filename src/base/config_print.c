@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/config_internal.h"
@@ -29,6 +30,32 @@ static void put_source(sp_text *out, size_t line_start, const char *source)
         }
     }
     sp_text_put(out, "\n", 1);
+}
+
+/* The line of "file:line:column"; 0 where there is none. */
+static long line_of(const char *place)
+{
+    const char *column = strrchr(place, ':'), *line = column;
+
+    while (line && line > place && line[-1] != ':')
+        line--;
+    return line ? strtol(line, NULL, 10) : 0;
+}
+
+void sp_sources_restore(sp_loading *l, sp_setting *s, const char *text)
+{
+    for (; s; s = s->next) {
+        const char *line = text, *end, *comment = NULL;
+        for (long i = line_of(s->key_at); line && i > 1; i--)
+            line = (line = strchr(line, '\n')) ? line + 1 : NULL;
+        end = line ? line + strcspn(line, "\n") : NULL;
+        /* A value may hold a number sign; the source comes last. */
+        for (const char *p = line; p && p < end; p++)
+            if (strncmp(p, " # ", 3) == 0)
+                comment = p + 3;
+        if (comment)
+            s->source = sp_pool_text(l->pool, comment, (size_t)(end - comment));
+    }
 }
 
 static void put_keys(sp_text *out, const sp_key *keys, size_t count,

@@ -374,6 +374,7 @@ static void stop(reader *r)
 void sp_settings_file(sp_loading *l, const char *path)
 {
     reader r = { .l = l, .path = path };
+    sp_setting **added = l->last;
     uint8_t *bytes = NULL;
     size_t size;
     sp_err e = sp_file_read(path, MOST_BYTES, &bytes, &size);
@@ -386,6 +387,8 @@ void sp_settings_file(sp_loading *l, const char *path)
     } else if (start(&r, bytes, size)) {
         read_root(&r);
         stop(&r);
+        if (l->printed)
+            sp_sources_restore(l, *added, (const char *)bytes);
     }
     free(bytes);
 }

@@ -37,8 +37,7 @@ sp_err sp_config_of_run(sp_config **c, const sp_registry *r, const char *run,
     path = sp_rundir_config(run);
     if (!path)
         return sp_fail(SP_ENOMEM, "out of memory");
-    e = sp_config_load(c, r, (const char *const[]){ path }, 1, overrides,
-                       override_count);
+    e = sp_config_read_back(c, r, path, overrides, override_count);
     free(path);
     return e;
 }
