@@ -157,9 +157,6 @@ sp_param *sp_buffer(sp_graph *g, const char *name, const int *dims,
  * refuses a value that does not fit. */
 void sp_graph_fail(sp_graph *g, sp_err e, const char *fmt, ...) SP_PRINTF(3, 4);
 
-/* Whether the graph was opened for training. */
-bool sp_is_training(const sp_graph *g);
-
 /* ---- Compiling --------------------------------------------------------- */
 
 /* Check everything, plan and allocate memory; once for each graph. Errors: the

@@ -84,6 +84,12 @@ static inline size_t sp_rows(const sp_tensor *x, const sp_run *r)
            (size_t)(s.n < r->n ? s.n : r->n) * (size_t)s.h * (size_t)s.w;
 }
 
+/* Valid elements of a tensor: its valid rows' channels. */
+static inline size_t sp_elements(const sp_tensor *x, const sp_run *r)
+{
+    return sp_rows(x, r) * (size_t)x->shape.c;
+}
+
 /* Valid images of a tensor: valid steps times valid rows. */
 static inline int sp_images(const sp_tensor *x, const sp_run *r)
 {

@@ -68,7 +68,7 @@ static bool array_at(const sp_graph *g, const sp_run *run, int i, sp_array *a)
     if (i < values) {
         const sp_value *v = sp_value_at(g, i);
         *a = (sp_array){ v->t.name, v->t.data, v->t.grad,
-                         sp_rows(&v->t, run) * (size_t)v->t.shape.c };
+                         sp_elements(&v->t, run) };
         if (v->producer >= 0)
             a->grad = NULL;
         return true;

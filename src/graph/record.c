@@ -72,8 +72,6 @@ static void no_memory(sp_graph *g)
     sp_graph_fail(g, SP_ENOMEM, "recording: out of memory");
 }
 
-bool sp_is_training(const sp_graph *g) { return g->opt.train; }
-
 void sp_push(sp_graph *g, const char *name)
 {
     size_t used = strlen(g->scope), more = strlen(name);

@@ -73,16 +73,11 @@ static bool finite(const float *x, size_t n)
     return true;
 }
 
-static size_t valid(const sp_tensor *x, const sp_run *r)
-{
-    return sp_rows(x, r) * (size_t)x->shape.c;
-}
-
 static bool forward_finite(const sp_node *n, const sp_run *r)
 {
     for (int k = 0; k < n->y_count; k++)
         if (n->y[k]->dtype == SP_F32 &&
-            !finite(n->y[k]->data, valid(n->y[k], r)))
+            !finite(n->y[k]->data, sp_elements(n->y[k], r)))
             return false;
     return true;
 }
@@ -90,7 +85,7 @@ static bool forward_finite(const sp_node *n, const sp_run *r)
 static bool backward_finite(const sp_node *n, const sp_run *r)
 {
     for (int k = 0; k < n->x_count; k++)
-        if (!finite(n->x[k]->grad, valid(n->x[k], r)))
+        if (!finite(n->x[k]->grad, sp_elements(n->x[k], r)))
             return false;
     for (int k = 0; k < n->p_count; k++)
         if (!n->p[k]->buffer && !finite(n->p[k]->grad, n->p[k]->count))

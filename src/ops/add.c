@@ -28,14 +28,9 @@ static sp_err add_shape(sp_node *n)
     return SP_OK;
 }
 
-static size_t valid(const sp_tensor *x, const sp_run *r)
-{
-    return sp_rows(x, r) * (size_t)x->shape.c;
-}
-
 static void add_forward(const sp_node *n, const sp_run *r)
 {
-    sp_add_forward(r, valid(n->y[0], r), n->x[0]->data, n->x[1]->data,
+    sp_add_forward(r, sp_elements(n->y[0], r), n->x[0]->data, n->x[1]->data,
                    n->y[0]->data);
 }
 
@@ -43,8 +38,8 @@ static void add_backward(const sp_node *n, const sp_run *r)
 {
     for (int i = 0; i < 2; i++)
         if (n->x[i]->grad)
-            sp_accumulate(r, valid(n->y[0], r), n->y[0]->grad, n->x[i]->grad,
-                          sp_beta(n, i));
+            sp_accumulate(r, sp_elements(n->y[0], r), n->y[0]->grad,
+                          n->x[i]->grad, sp_beta(n, i));
 }
 
 static sp_tensor *add_example(sp_graph *g, int i)

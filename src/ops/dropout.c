@@ -106,7 +106,7 @@ static void drop(const sp_node *n, const sp_run *r, const float *from,
         sp_parallel_for(r->threads, (size_t)sp_images(n->x[0], r),
                         count < 4096 ? 4096 / count : 1, drop_rows, &j);
     else
-        sp_accumulate(r, sp_rows(n->x[0], r) * (size_t)s.c, from, to, beta);
+        sp_accumulate(r, sp_elements(n->x[0], r), from, to, beta);
 }
 
 static void dropout_forward(const sp_node *n, const sp_run *r)

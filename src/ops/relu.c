@@ -21,21 +21,16 @@ static sp_err relu_shape(sp_node *n)
     return SP_OK;
 }
 
-static size_t valid(const sp_tensor *x, const sp_run *r)
-{
-    return sp_rows(x, r) * (size_t)x->shape.c;
-}
-
 static void relu_forward(const sp_node *n, const sp_run *r)
 {
-    sp_relu_forward(r, valid(n->x[0], r), n->x[0]->data, n->y[0]->data);
+    sp_relu_forward(r, sp_elements(n->x[0], r), n->x[0]->data, n->y[0]->data);
 }
 
 static void relu_backward(const sp_node *n, const sp_run *r)
 {
     if (n->x[0]->grad)
-        sp_relu_backward(r, valid(n->x[0], r), n->y[0]->data, n->y[0]->grad,
-                         n->x[0]->grad, sp_beta(n, 0));
+        sp_relu_backward(r, sp_elements(n->x[0], r), n->y[0]->data,
+                         n->y[0]->grad, n->x[0]->grad, sp_beta(n, 0));
 }
 
 static sp_tensor *relu_example(sp_graph *g, int i)
