@@ -110,40 +110,49 @@ START_TEST(two_callers_at_once)
 }
 END_TEST
 
-/* A forked child has no team: it must not wait for one. */
-START_TEST(after_a_fork)
+static int run_in_child(void)
 {
     sp_seen s = { .threads = 3 };
-    int status;
 
     sp_parallel_for(3, COUNT, 10, see, &s);
-    pid_t child = fork();
-    if (child == 0) {
-        memset(&s, 0, sizeof s);
-        s.threads = 3;
+    for (int i = 0; i < COUNT; i++)
+        if (s.times[i] != 1)
+            return 1;
+    return 0;
+}
+
+/* A forked child has none of the team, whatever its members were at: it must
+ * not wait for them. */
+START_TEST(after_a_fork)
+{
+    for (int turn = 0; turn < 200; turn++) {
+        sp_seen s = { .threads = 3 };
+        int status;
+
         sp_parallel_for(3, COUNT, 10, see, &s);
-        for (int i = 0; i < COUNT; i++)
-            if (s.times[i] != 1)
-                _exit(1);
-        _exit(0);
+        pid_t child = fork();
+        if (child == 0)
+            _exit(run_in_child());
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_int_eq(status, 0);
     }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
 }
 END_TEST
 
 int main(void)
 {
     Suite *s = suite_create("parallel");
-    TCase *tc = tcase_create("parallel");
+    TCase *tc = tcase_create("parallel"), *forks = tcase_create("forks");
     SRunner *run = srunner_create(s);
 
     tcase_add_loop_test(tc, every_element_once, 0, 60);
     tcase_add_test(tc, many_short_loops);
     tcase_add_test(tc, a_loop_inside_a_loop);
     tcase_add_test(tc, two_callers_at_once);
-    tcase_add_test(tc, after_a_fork);
+    tcase_add_test(forks, after_a_fork);
+    tcase_set_tags(forks, "fork");
     suite_add_tcase(s, tc);
+    suite_add_tcase(s, forks);
     srunner_run_all(run, CK_NORMAL);
     int failed = srunner_ntests_failed(run);
     srunner_free(run);

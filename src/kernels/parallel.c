@@ -119,8 +119,33 @@ static void enlarge(int threads)
     pthread_attr_destroy(&detached);
 }
 
+/* A fork copies the caller alone, and the lock as it is just then: it is held
+ * meanwhile, by no member, and the child begins a team of its own. If another
+ * thread's loop was running, `use` stays held in the child, whose loops then
+ * run on their own thread. */
+static void before_fork(void) { pthread_mutex_lock(&team.lock); }
+
+static void after_fork(void) { pthread_mutex_unlock(&team.lock); }
+
+static void after_fork_in_child(void)
+{
+    team.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    team.done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    team.members = team.asleep = 0;
+    atomic_store(&team.busy, 0);
+    pthread_mutex_unlock(&team.lock);
+}
+
+static void expect_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
 static void start(sp_loop *l)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, expect_forks);
     pthread_mutex_lock(&team.lock);
     enlarge(l->threads);
     team.loop = l;
