@@ -1,0 +1,341 @@
+/* bench-kernels: how near the convolution kernels come to the machine's limit.
+ *
+ * One line a shape, pass and algorithm: the best time, GFLOP/s by the direct
+ * count of operations, and their share of the multiply-add peak. The peak is
+ * measured in turn with the pass, since clocks change from second to second;
+ * of both the best of many short rounds counts.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernels/kernels.h"
+
+enum { FIELDS = 8, EXIT_USAGE = 2, ROUNDS = 5 };
+
+/* h, w, cin, cout, k, stride, pad, groups; images unless --batch says. */
+typedef struct example {
+    int v[FIELDS];
+    int batch;
+} example;
+
+static const example examples[] = {
+    { { 32, 32, 16, 16, 3, 1, 1, 1 }, 128 },
+    { { 16, 16, 32, 32, 3, 1, 1, 1 }, 128 },
+    { { 8, 8, 64, 64, 3, 1, 1, 1 }, 128 },
+    { { 32, 32, 64, 64, 3, 1, 1, 1 }, 128 },
+    { { 16, 16, 128, 128, 3, 1, 1, 1 }, 128 },
+    { { 8, 8, 256, 256, 3, 1, 1, 1 }, 128 },
+    { { 4, 4, 512, 512, 3, 1, 1, 1 }, 128 },
+    { { 2, 2, 512, 512, 3, 1, 1, 1 }, 128 },
+    { { 32, 32, 64, 128, 3, 2, 1, 1 }, 128 },
+    { { 32, 32, 64, 128, 1, 2, 0, 1 }, 128 },
+    { { 32, 32, 3, 16, 3, 1, 1, 1 }, 128 },
+    { { 32, 32, 3, 64, 3, 1, 1, 1 }, 128 },
+    { { 224, 224, 3, 64, 7, 2, 3, 1 }, 16 },
+    { { 224, 224, 3, 64, 11, 4, 2, 1 }, 16 },
+    { { 27, 27, 64, 192, 5, 1, 2, 1 }, 16 },
+    { { 14, 14, 256, 256, 3, 1, 1, 32 }, 16 },
+    { { 1, 1, 512, 512, 1, 1, 0, 1 }, 20 },
+};
+
+static const char *const passes[] = { "forward", "input", "weights" };
+
+/* How a convolution may be computed. */
+static const char *const algorithms[] = { "direct" };
+
+typedef struct options {
+    const char *isa, *pass;
+    int threads, batch; /* batch 0: the shape's own */
+    double seconds;     /* for a pass */
+} options;
+
+typedef struct arrays {
+    float *x, *w, *y, *result;
+    void *scratch;
+} arrays;
+
+static void usage(FILE *to)
+{
+    fprintf(to,
+            "usage: bench-kernels [OPTION]... [\"H W CIN COUT K [STRIDE [PAD "
+            "[GROUPS]]]\"]...\n"
+            "Without shapes, those of usual networks. PAD is K/2 unless "
+            "given.\n"
+            "  --isa NAME      avx512, avx2, base (the best of this CPU)\n"
+            "  --threads N     (1)\n"
+            "  --batch N       images (128; 16 of the large examples)\n"
+            "  --pass NAME     forward, input or weights alone\n"
+            "  --seconds S     for each line (0.2)\n");
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Floats in the arrays of an image, and of the weights. */
+static size_t x_count(const sp_conv_shape *s)
+{
+    return (size_t)s->h * (size_t)s->w * (size_t)s->cin;
+}
+
+static size_t y_count(const sp_conv_shape *s)
+{
+    return (size_t)s->oh * (size_t)s->ow * (size_t)s->cout;
+}
+
+static size_t w_count(const sp_conv_shape *s)
+{
+    return (size_t)(s->cin / s->groups) * (size_t)s->cout * (size_t)s->kh *
+           (size_t)s->kw;
+}
+
+static double operations(const sp_conv_shape *s, int n)
+{
+    return 2.0 * n * s->oh * s->ow * (double)w_count(s);
+}
+
+static bool fits_int(const sp_conv_shape *s)
+{
+    const double most = 2147483647.0;
+
+    return (double)s->h * s->w * s->cin <= most &&
+           (double)s->oh * s->ow * s->cout <= most;
+}
+
+/* False: the numbers make no convolution. */
+static bool shape_of(const int *v, sp_conv_shape *s)
+{
+    int k = v[4], stride = v[5], pad = v[6];
+
+    *s = (sp_conv_shape){ .h = v[0],
+                          .w = v[1],
+                          .cin = v[2],
+                          .cout = v[3],
+                          .kh = k,
+                          .kw = k,
+                          .stride = stride,
+                          .pad = pad,
+                          .groups = v[7] };
+    if (s->h + 2 * pad < k || s->w + 2 * pad < k || v[2] % v[7] || v[3] % v[7])
+        return false;
+    s->oh = (s->h + 2 * pad - k) / stride + 1;
+    s->ow = (s->w + 2 * pad - k) / stride + 1;
+    return fits_int(s);
+}
+
+/* A whole number from `least` to a million, the digits' end in `end`. */
+static bool read_number(const char *text, int least, char **end, int *to)
+{
+    long v = strtol(text, end, 10);
+
+    *to = (int)v;
+    return *end != text && v >= least && v <= 1000000;
+}
+
+static bool read_shape(const char *text, sp_conv_shape *s)
+{
+    int v[FIELDS] = { 0, 0, 0, 0, 0, 1, 0, 1 }, i = 0;
+    char *end;
+
+    for (; i < FIELDS && *text; i++, text = end) {
+        if (!read_number(text, i == 6 ? 0 : 1, &end, &v[i]))
+            return false;
+        if (i == 4)
+            v[6] = v[4] / 2;
+    }
+    return i >= 5 && !*text && shape_of(v, s);
+}
+
+static float *random_floats(size_t count)
+{
+    float *p = malloc(sizeof *p * (count ? count : 1));
+    uint32_t r = 1;
+
+    for (size_t i = 0; p && i < count; i++) {
+        r = r * 1664525u + 1013904223u;
+        p[i] = (float)(r >> 8) * 0x1p-23f - 1.0f;
+    }
+    return p;
+}
+
+static bool arrays_open(arrays *a, const sp_conv_how *how,
+                        const sp_conv_shape *s, int n, sp_pass pass)
+{
+    size_t x = x_count(s) * (size_t)n, y = y_count(s) * (size_t)n;
+    size_t bytes = sp_conv_scratch(how, s, n, pass);
+    size_t result = pass == SP_FORWARD          ? y
+                    : pass == SP_BACKWARD_INPUT ? x
+                                                : w_count(s);
+
+    a->x = random_floats(pass == SP_BACKWARD_INPUT ? 0 : x);
+    a->y = random_floats(pass == SP_FORWARD ? 0 : y);
+    a->w = random_floats(w_count(s));
+    a->result = random_floats(result);
+    a->scratch =
+        aligned_alloc(SP_ALIGN, (bytes / SP_ALIGN + 1) * (size_t)SP_ALIGN);
+    return a->x && a->y && a->w && a->result && a->scratch;
+}
+
+static void arrays_close(arrays *a)
+{
+    free(a->x);
+    free(a->y);
+    free(a->w);
+    free(a->result);
+    free(a->scratch);
+}
+
+static void run_pass(const arrays *a, const sp_conv_how *how,
+                     const sp_conv_shape *s, int n, sp_pass pass)
+{
+    if (pass == SP_FORWARD)
+        sp_conv_forward(how, s, n, a->x, a->w, NULL, a->result, a->scratch);
+    else if (pass == SP_BACKWARD_INPUT)
+        sp_conv_backward_input(how, s, n, a->y, a->w, a->result, 0.0f,
+                               a->scratch);
+    else
+        sp_conv_backward_weight(how, s, n, a->x, a->y, a->result, 0.0f,
+                                a->scratch);
+}
+
+/* Prints one line. False: out of memory. */
+static bool measure(const options *o, const sp_conv_how *how,
+                    const sp_conv_shape *s, int n, sp_pass pass)
+{
+    arrays a = { 0 };
+    double end, best = 1e30, peak = 0, flops = operations(s, n);
+    bool ok = arrays_open(&a, how, s, n, pass);
+
+    if (ok)
+        run_pass(&a, how, s, n, pass);
+    end = now() + o->seconds;
+    for (int i = 0; ok && (i < ROUNDS || now() < end); i++) {
+        double p = sp_kernels_peak(how->kernels, how->threads, 0);
+        double start = now(), took;
+        run_pass(&a, how, s, n, pass);
+        took = now() - start;
+        peak = p > peak ? p : peak;
+        best = took < best ? took : best;
+    }
+    if (ok)
+        printf("%9.3f %8.1f %7.1f %6.1f %%\n", best * 1e3, flops / best * 1e-9,
+               peak, flops / best * 1e-9 / peak * 100);
+    fflush(stdout);
+    arrays_close(&a);
+    return ok;
+}
+
+/* All passes and algorithms of one shape. False: out of memory. */
+static bool measure_shape(const options *o, const sp_conv_shape *s, int n)
+{
+    char name[96];
+
+    snprintf(name, sizeof name, "%d %d %d %d %d %d %d %d", s->h, s->w, s->cin,
+             s->cout, s->kh, s->stride, s->pad, s->groups);
+    for (sp_pass p = SP_FORWARD; p <= SP_BACKWARD_WEIGHT; p++)
+        for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
+            sp_conv_how how = { .kernels = sp_kernels_find(o->isa),
+                                .threads = o->threads };
+            if (o->pass && strcmp(o->pass, passes[p]) != 0)
+                continue;
+            printf("%-28s %5d %-8s %-9s", name, n, passes[p], algorithms[i]);
+            if (!measure(o, &how, s, n, p)) {
+                printf("\n");
+                fprintf(stderr, "bench-kernels: %s: out of memory\n", name);
+                return false;
+            }
+        }
+    return true;
+}
+
+/* Takes `--name value` or `--name=value`. Gives how many words it took; 0: it
+ * is not valid. */
+static int take_option(options *o, const char *word, const char *next)
+{
+    static const char *const names[] = { "isa", "threads", "batch", "pass",
+                                         "seconds" };
+    size_t length = strcspn(word + 2, "="), i = 0;
+    const char *value = word[2 + length] ? word + 3 + length : next;
+    char *end = "";
+    bool ok = true;
+
+    while (i < 5 && (strlen(names[i]) != length ||
+                     strncmp(names[i], word + 2, length) != 0))
+        i++;
+    if (i == 5 || !value)
+        return 0;
+    if (i == 0)
+        ok = sp_kernels_find(o->isa = value) != NULL;
+    else if (i == 1)
+        ok = read_number(value, 1, &end, &o->threads);
+    else if (i == 2)
+        ok = read_number(value, 1, &end, &o->batch);
+    else if (i == 3)
+        ok = !strcmp(o->pass = value, passes[0]) || !strcmp(value, passes[1]) ||
+             !strcmp(value, passes[2]);
+    else
+        ok = (o->seconds = strtod(value, &end)) >= 0 && end != value;
+    return !ok || *end ? 0 : word[2 + length] ? 1 : 2;
+}
+
+/* Options into `o`; shapes move to the front of argv. Gives their number, or
+ * -1 after saying what is wrong. */
+static int take_words(options *o, int argc, char **argv)
+{
+    sp_conv_shape s;
+    int shapes = 0;
+
+    for (int i = 1, took = 1; i < argc; i += took) {
+        took = 1;
+        if (!strncmp(argv[i], "--", 2))
+            took = take_option(o, argv[i], argv[i + 1]);
+        else if (read_shape(argv[i], &s))
+            argv[shapes++] = argv[i];
+        else
+            took = 0;
+        if (!took) {
+            fprintf(stderr, "bench-kernels: %s: not valid here\n", argv[i]);
+            usage(stderr);
+            return -1;
+        }
+    }
+    return shapes;
+}
+
+int main(int argc, char **argv)
+{
+    options o = { .threads = 1, .seconds = 0.2 };
+    int given;
+    bool ok = true;
+
+    if (argc == 2 && !strcmp(argv[1], "--help")) {
+        usage(stdout);
+        return EXIT_SUCCESS;
+    }
+    given = take_words(&o, argc, argv);
+    if (given < 0)
+        return EXIT_USAGE;
+    printf("%s, %d thread%s\n", sp_kernels_isa(sp_kernels_find(o.isa)),
+           o.threads, o.threads == 1 ? "" : "s");
+    printf("%-28s %5s %-8s %-9s%9s %8s %7s %8s\n",
+           "h w cin cout k s pad groups", "batch", "pass", "algorithm", "ms",
+           "GFLOP/s", "peak", "share");
+    for (int i = 0; ok && i < given; i++) {
+        sp_conv_shape s;
+        ok = read_shape(argv[i], &s) &&
+             measure_shape(&o, &s, o.batch ? o.batch : 128);
+    }
+    for (size_t i = 0; ok && !given && i < sizeof examples / sizeof *examples;
+         i++) {
+        sp_conv_shape s;
+        ok = shape_of(examples[i].v, &s) &&
+             measure_shape(&o, &s, o.batch ? o.batch : examples[i].batch);
+    }
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
