@@ -90,7 +90,7 @@ mask() {
   sed -E '/^fatal: not a git/d; s/ \(best\)//
     s/-?\bnan\b/#/g; s/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?/#/g
     s/# min # s/# s/g; s/# threads?/# threads/; s/ in [^ ]+: / in FOLDER: /
-    s/(avx#|base)(,|$)/isa\2/g
+    s/(avx#|neon|base)(,|$)/isa\2/g
     s/ +/ /g; s/ $//'
 }
 

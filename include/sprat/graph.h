@@ -182,7 +182,7 @@ double sp_graph_macs(const sp_graph *g);
 sp_tensor *sp_graph_input(const sp_graph *g, const char *name);  /* or NULL */
 sp_tensor *sp_graph_output(const sp_graph *g, const char *name); /* or NULL */
 
-/* The name of the instruction set in use: "base", "avx2", "avx512". */
+/* The name of the instruction set in use: "base", "avx2", "avx512", "neon". */
 const char *sp_graph_isa(const sp_graph *g);
 
 /* ---- Running ----------------------------------------------------------- */

@@ -23,6 +23,13 @@ static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
+#elif defined(__aarch64__)
+extern const sp_tiles sp_tiles_neon;
+extern const sp_row_loops sp_row_loops_neon;
+extern const sp_windows sp_windows_neon;
+
+/* The compiler takes it for granted, too. */
+static bool has_neon(void) { return true; }
 #endif
 extern const sp_tiles sp_tiles_base;
 extern const sp_row_loops sp_row_loops_base;
@@ -41,6 +48,12 @@ static const sp_kernels tables[] = {
       .tiles = &sp_tiles_avx2,
       .rows = &sp_row_loops_avx2,
       .windows = &sp_windows_avx2 },
+#elif defined(__aarch64__)
+    { .isa = "neon",
+      .available = has_neon,
+      .tiles = &sp_tiles_neon,
+      .rows = &sp_row_loops_neon,
+      .windows = &sp_windows_neon },
 #endif
     { .isa = "base",
       .available = has_base,

@@ -15,8 +15,9 @@
 
 #include "sprat/op.h"
 
-/* The table of an instruction set: "base", "avx2", "avx512", or the best that
- * this CPU has for NULL or "auto". NULL: unknown, or not on this CPU. */
+/* The table of an instruction set: "base", "avx2", "avx512", "neon", or the
+ * best that this CPU has for NULL or "auto". NULL: unknown, or not on this
+ * CPU. */
 const sp_kernels *sp_kernels_find(const char *isa);
 
 /* The i-th table that this CPU can run, the best first; NULL past the last. */

@@ -38,7 +38,7 @@ static const sp_key train_keys[] = {
       NULL },
     { "isa", SP_CHOICE, TRAIN(isa), "auto", 0, 0,
       "instruction set; auto: the best that the CPU has",
-      "auto|base|avx2|avx512" },
+      "auto|base|avx2|avx512|neon" },
     { "reference", SP_BOOL, TRAIN(reference), "false", 0, 0,
       "convolution by im2col and BLAS: slow, for comparison", NULL },
     { "label_smoothing", SP_FLOAT, TRAIN(label_smoothing), "0", 0, 0.999,
@@ -92,7 +92,8 @@ const sp_entry sp_compress_none = {
 
 const char *sp_isa_choice(int value)
 {
-    static const char *const words[] = { "auto", "base", "avx2", "avx512" };
+    static const char *const words[] = { "auto", "base", "avx2", "avx512",
+                                         "neon" };
 
     return words[value];
 }
