@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
+#include "kernels/table.h"
 
 static const char *const names[] = { "avx512", "avx2", "neon", "base" };
 
@@ -83,6 +83,37 @@ START_TEST(peak_is_what_a_machine_can_do)
 }
 END_TEST
 
+/* The same for memory: 2 TB/s on one thread. */
+START_TEST(bandwidth_is_what_memory_can_do)
+{
+    double rate = sp_kernels_bandwidth(sp_kernels_find("base"), 2, 0.02);
+
+    ck_assert_double_gt(rate, 0.05);
+    ck_assert_double_lt(rate, 2048);
+}
+END_TEST
+
+/* At lengths around those of vectors; nothing behind the end is touched. The
+ * values are whole, so that a fused multiply-add gives the same. */
+START_TEST(triad_is_a_sum_of_products)
+{
+    float a[40], b[40], c[40];
+    const sp_kernels *k;
+
+    for (int j = 0; j < 40; j++) {
+        b[j] = (float)j;
+        c[j] = (float)(7 * j % 11);
+    }
+    for (int i = 0; (k = sp_kernels_at(i)); i++)
+        for (int n = 0; n < 40; n++) {
+            memset(a, 0, sizeof a);
+            k->rows->triad((size_t)n, b, c, 3.0f, a);
+            for (int j = 0; j < 40; j++)
+                ck_assert(a[j] == (j < n ? b[j] + 3.0f * c[j] : 0.0f));
+        }
+}
+END_TEST
+
 START_TEST(blas_says_what_it_is)
 {
     ck_assert_ptr_nonnull(strstr(sp_blas_version(), "OpenBLAS"));
@@ -100,6 +131,8 @@ int main(void)
     tcase_add_test(tc, what_this_cpu_lacks_is_not_found);
     tcase_add_test(tc, list_is_in_order);
     tcase_add_test(tc, peak_is_what_a_machine_can_do);
+    tcase_add_test(tc, bandwidth_is_what_memory_can_do);
+    tcase_add_test(tc, triad_is_a_sum_of_products);
     tcase_add_test(tc, blas_says_what_it_is);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);

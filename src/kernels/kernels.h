@@ -30,6 +30,15 @@ const char *sp_kernels_isa(const sp_kernels *k);
  * `seconds`. */
 double sp_kernels_peak(const sp_kernels *k, int threads, double seconds);
 
+/* GB/s of the loop a = b + s * c on `threads` threads, counted as two reads and
+ * a write: what memory gives here and now, measured for about `seconds`. The
+ * three arrays are as large as the last cache each, or 32 MiB if that is more
+ * (and 384 MiB at most). 0: there is no memory for them.
+ *
+ * Source: McCalpin 1995, "Memory Bandwidth and Machine Balance in Current High
+ *         Performance Computers": STREAM's triad. */
+double sp_kernels_bandwidth(const sp_kernels *k, int threads, double seconds);
+
 /* Version and build of the BLAS in use, for reports. */
 const char *sp_blas_version(void);
 

@@ -194,6 +194,17 @@ static void add(size_t n, const float *a, const float *b, float *y)
     }
 }
 
+static void triad(size_t n, const float *b, const float *c, float s, float *a)
+{
+    const sp_vec zero = { 0 };
+
+    for (size_t i = 0; i < n; i += SP_VL) {
+        int m = lanes(i, n);
+        sp_store(a + i, sp_load(b + i, m, zero) + s * sp_load(c + i, m, zero),
+                 m);
+    }
+}
+
 static void accumulate(size_t n, const float *x, float *y, float beta)
 {
     for (size_t i = 0; i < n; i += SP_VL) {
@@ -272,6 +283,7 @@ const sp_row_loops SP_FOR_ISA(sp_row_loops) = {
     .relu = relu,
     .relu_back = relu_back,
     .add = add,
+    .triad = triad,
     .accumulate = accumulate,
     .exp_sum = exp_sum,
     .max = max,

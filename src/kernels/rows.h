@@ -46,6 +46,8 @@ typedef struct sp_row_loops {
     void (*relu_back)(size_t n, const float *y, const float *dy, float *dx,
                       float beta);
     void (*add)(size_t n, const float *a, const float *b, float *y);
+    /* a = b + s * c: the loop that bandwidth is measured with. */
+    void (*triad)(size_t n, const float *b, const float *c, float s, float *a);
     /* y = beta * y + x; with beta 0, y is only written. */
     void (*accumulate)(size_t n, const float *x, float *y, float beta);
 
