@@ -5,14 +5,19 @@
  * measured in turn with the pass, since clocks change from second to second;
  * of both the best of many short rounds counts.
  */
+
+/* For madvise(), which POSIX lacks. */
+#define _DEFAULT_SOURCE
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "kernels/kernels.h"
 
-enum { FIELDS = 8, EXIT_USAGE = 2, ROUNDS = 5 };
+enum { FIELDS = 8, EXIT_USAGE = 2, ROUNDS = 5, LARGE_PAGE = 1 << 21 };
 
 /* h, w, cin, cout, k, stride, pad, groups; images unless --batch says. */
 typedef struct example {
@@ -43,7 +48,10 @@ static const example examples[] = {
 static const char *const passes[] = { "forward", "input", "weights" };
 
 /* How a convolution may be computed. */
-static const char *const algorithms[] = { "direct" };
+static const struct {
+    const char *name;
+    int tile;
+} algorithms[] = { { "direct", 0 }, { "F(2x2)", 2 }, { "F(4x4)", 4 } };
 
 typedef struct options {
     const char *isa, *pass;
@@ -152,10 +160,17 @@ static bool read_shape(const char *text, sp_conv_shape *s)
     return i >= 5 && !*text && shape_of(v, s);
 }
 
-/* Aligned, as tensors are. */
+/* As tensors are: aligned and in large pages, where there are such. */
 static void *allocate(size_t bytes)
 {
-    return aligned_alloc(SP_ALIGN, (bytes / SP_ALIGN + 1) * (size_t)SP_ALIGN);
+    size_t align = bytes >= LARGE_PAGE ? LARGE_PAGE : SP_ALIGN;
+    void *p = aligned_alloc(align, (bytes / align + 1) * align);
+
+#ifdef MADV_HUGEPAGE
+    if (p && align == LARGE_PAGE)
+        madvise(p, bytes, MADV_HUGEPAGE); /* advice: failing is harmless */
+#endif
+    return p;
 }
 
 static float *random_floats(size_t count)
@@ -249,10 +264,13 @@ static bool measure_shape(const options *o, const sp_conv_shape *s, int n)
     for (sp_pass p = SP_FORWARD; p <= SP_BACKWARD_WEIGHT; p++)
         for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
             sp_conv_how how = { .kernels = sp_kernels_find(o->isa),
-                                .threads = o->threads };
-            if (o->pass && strcmp(o->pass, passes[p]) != 0)
+                                .threads = o->threads,
+                                .tile = algorithms[i].tile };
+            if ((o->pass && strcmp(o->pass, passes[p]) != 0) ||
+                (how.tile && !sp_conv_has_tiles(s)))
                 continue;
-            printf("%-28s %5d %-8s %-9s", name, n, passes[p], algorithms[i]);
+            printf("%-28s %5d %-8s %-9s", name, n, passes[p],
+                   algorithms[i].name);
             if (!measure(o, &how, s, n, p)) {
                 printf("\n");
                 fprintf(stderr, "bench-kernels: %s: out of memory\n", name);

@@ -1,3 +1,6 @@
+/* For madvise(), which POSIX lacks. */
+#define _DEFAULT_SOURCE
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
