@@ -198,6 +198,8 @@ typedef struct sp_run {
     int64_t row;  /* index of the first row in the whole job's batch */
     int threads;  /* set by the graph */
     const sp_kernels *kernels; /* set by the graph */
+    /* Who follows the run, see op.h; NULL: nobody. */
+    const struct sp_watch *watch;
 } sp_run;
 
 /* Run the program on the inputs' data. */

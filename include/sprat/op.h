@@ -7,6 +7,15 @@
 
 typedef struct sp_node sp_node;
 
+/* A pass over an operation, or a part of one. */
+typedef enum sp_pass {
+    SP_FORWARD,
+    SP_BACKWARD_INPUT, /* the gradient of x[0] */
+    SP_BACKWARD_WEIGHT,
+    SP_BACKWARD_BIAS,
+    SP_BACKWARD /* all of it */
+} sp_pass;
+
 /* One differentiable operation. Stateless: one `static const` (or, for those
  * that `sprat list ops` shows, one `const sp_op_NAME`) per kind. */
 typedef struct sp_op {
@@ -22,6 +31,7 @@ typedef struct sp_op {
      * sp_beta() says, and those of p[i] as sp_param_beta() says.
      * NULL: no gradient flows through. */
     void (*backward)(const sp_node *n, const sp_run *r);
+    bool parts; /* backward calls sp_lap() itself, after each of its parts */
 
     /* Record the op at an odd shape number i on inputs of its own, and return
      * its output (float, any shape), or NULL when there are no more. Gradient
@@ -53,6 +63,9 @@ struct sp_node {
     size_t saved;   /* bytes that forward leaves for backward */
     size_t scratch; /* bytes of work space within one call */
     double macs;    /* per row, see sp_graph_macs() */
+    /* Training sums over the batch first: forward reads x[0] once more,
+     * backward all that it reads. */
+    bool statistics;
 
     /* Set by sp_compile(). */
     void *saved_data, *scratch_data;
@@ -109,6 +122,20 @@ static inline float sp_beta(const sp_node *n, int i)
 static inline float sp_param_beta(const sp_node *n, int i, const sp_run *r)
 {
     return r->add || (n->p_add >> i & 1) ? 1.0f : 0.0f;
+}
+
+/* Who follows a run (sp_run.watch). `lap` is called by the thread that runs it:
+ * before each operation, with n NULL, and when a pass over one has ended, or,
+ * where the operation tells them apart, each part of it. */
+typedef struct sp_watch {
+    void (*lap)(void *arg, const sp_run *r, const sp_node *n, sp_pass pass);
+    void *arg;
+} sp_watch;
+
+static inline void sp_lap(const sp_run *r, const sp_node *n, sp_pass pass)
+{
+    if (r->watch)
+        r->watch->lap(r->watch->arg, r, n, pass);
 }
 
 /* Call body(arg, begin, end) for parts of [0, count) that are at most `grain`

@@ -15,14 +15,27 @@ static sp_run complete(const sp_graph *g, const sp_run *run)
     return r;
 }
 
+static void forward(const sp_node *n, const sp_run *r)
+{
+    sp_lap(r, NULL, SP_FORWARD);
+    n->op->forward(n, r);
+    sp_lap(r, n, SP_FORWARD);
+}
+
+static void backward(const sp_node *n, const sp_run *r)
+{
+    sp_lap(r, NULL, SP_BACKWARD);
+    n->op->backward(n, r);
+    if (!n->op->parts)
+        sp_lap(r, n, SP_BACKWARD);
+}
+
 void sp_forward(sp_graph *g, const sp_run *run)
 {
     sp_run r = complete(g, run);
 
-    for (int i = 0; i < g->steps.count; i++) {
-        const sp_node *n = &sp_step_at(g, i)->node;
-        n->op->forward(n, &r);
-    }
+    for (int i = 0; i < g->steps.count; i++)
+        forward(&sp_step_at(g, i)->node, &r);
 }
 
 double sp_loss(const sp_graph *g, const sp_run *run)
@@ -58,7 +71,7 @@ void sp_backward(sp_graph *g, const sp_run *run, sp_ready ready, void *arg)
         const sp_node *n = &s->node;
         if (!s->reached)
             continue;
-        n->op->backward(n, &r);
+        backward(n, &r);
         for (int k = 0; ready && k < n->p_count; k++)
             if (!n->p[k]->buffer && g->final[n->p[k]->index] == i)
                 ready(arg, n->p[k]);
@@ -108,7 +121,7 @@ void sp_find_nonfinite(sp_graph *g, const sp_run *run, const char **where)
     *where = NULL;
     for (int i = 0; i < g->steps.count; i++) {
         const sp_node *n = &sp_step_at(g, i)->node;
-        n->op->forward(n, &r);
+        forward(n, &r);
         if (!forward_finite(n, &r)) {
             found(g, n, "forward", where);
             return;
@@ -121,7 +134,7 @@ void sp_find_nonfinite(sp_graph *g, const sp_run *run, const char **where)
         const sp_step *s = sp_step_at(g, i);
         if (!s->reached)
             continue;
-        s->node.op->backward(&s->node, &r);
+        backward(&s->node, &r);
         if (!backward_finite(&s->node, &r)) {
             found(g, &s->node, "backward", where);
             return;

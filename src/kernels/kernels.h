@@ -55,12 +55,6 @@ typedef struct sp_conv_shape {
     int kh, kw, stride, pad, groups;
 } sp_conv_shape;
 
-typedef enum sp_pass {
-    SP_FORWARD,
-    SP_BACKWARD_INPUT,
-    SP_BACKWARD_WEIGHT
-} sp_pass;
-
 /* How a convolution is computed: the table's tiles, or (the reference they are
  * tested against) im2col and BLAS. */
 typedef struct sp_conv_how {

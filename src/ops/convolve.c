@@ -128,6 +128,7 @@ const sp_op sp_op_convolve = {
     .shape = convolve_shape,
     .forward = convolve_forward,
     .backward = convolve_backward,
+    .parts = true,
     .example = convolve_example,
 };
 

@@ -99,6 +99,7 @@ const sp_op sp_op_matmul = {
     .shape = matmul_shape,
     .forward = matmul_forward,
     .backward = matmul_backward,
+    .parts = true,
     .example = matmul_example,
 };
 

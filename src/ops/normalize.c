@@ -121,6 +121,7 @@ static sp_err normalize_shape(sp_node *n)
     /* Without a sum, the sign of y follows from x, which is read anyway. */
     n->keep_y = a->relu && n->x_count > 1;
     n->inplace = !n->train;
+    n->statistics = n->train;
     n->saved = n->train ? 2 * c * sizeof(float) : 0;
     n->scratch = work_bytes(c) + sp_norm_scratch(sp_count(s) / c, s.c);
     return SP_OK;

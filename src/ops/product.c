@@ -56,10 +56,15 @@ void sp_product_backward(const sp_node *n, const sp_run *r,
 
     sp_conv_backward_weight(&how, s, images, n->x[0]->data, dy, n->p[0]->grad,
                             sp_param_beta(n, 0, r), n->scratch_data);
-    if (n->p_count > 1)
+    sp_lap(r, n, SP_BACKWARD_WEIGHT);
+    if (n->p_count > 1) {
         sp_bias_backward(&how, sp_rows(n->y[0], r), s->cout, dy, n->p[1]->grad,
                          sp_param_beta(n, 1, r));
-    if (n->x[0]->grad)
+        sp_lap(r, n, SP_BACKWARD_BIAS);
+    }
+    if (n->x[0]->grad) {
         sp_conv_backward_input(&how, s, images, dy, n->p[0]->value,
                                n->x[0]->grad, sp_beta(n, 0), n->scratch_data);
+        sp_lap(r, n, SP_BACKWARD_INPUT);
+    }
 }
