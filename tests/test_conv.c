@@ -39,6 +39,12 @@ static const example examples[] = {
     { 40, { 4, 4, 9, 0, 0, 20, 3, 3, 1, 1, 1 } },
     { 35, { 2, 2, 290, 0, 0, 3, 3, 3, 1, 1, 1 } },
     { 2, { 26, 25, 3, 0, 0, 16, 3, 3, 1, 1, 1 } },
+    /* For Winograd's tiles: on the borders, several blocks and parts of sums,
+     * and weights that all threads stream together. */
+    { 2, { 4, 3, 3, 0, 0, 5, 3, 3, 1, 0, 1 } },
+    { 2, { 5, 6, 17, 0, 0, 35, 3, 3, 1, 2, 1 } },
+    { 9, { 32, 33, 4, 0, 0, 3, 3, 3, 1, 1, 1 } },
+    { 7, { 9, 5, 101, 0, 0, 99, 3, 3, 1, 1, 1 } },
 };
 
 enum { EXAMPLES = sizeof examples / sizeof *examples };
@@ -166,10 +172,28 @@ static void run(const arrays *a, const sp_conv_how *how, sp_pass pass,
     free(scratch);
 }
 
+/* What the error of an element may be, in units of 1 + the sum of its terms'
+ * absolute values. The terms of a whole tile take part in each element of
+ * Winograd's: the largest sum of all counts. */
+static double tolerance(const sp_conv_how *how)
+{
+    return how->tile == 4 ? 2e-6 : how->tile == 2 ? 1e-6 : 1e-6;
+}
+
+static double largest(const double *x, size_t count)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, x[i]);
+    return most;
+}
+
 static void compare(const arrays *a, const sp_conv_how *how, sp_pass pass,
                     const sums *s, float beta)
 {
     size_t count = result_count(a, pass);
+    double most = largest(s->size, count);
     float *before = random_floats(count, 5);
     float *result = malloc(sizeof *result * count);
 
@@ -182,11 +206,12 @@ static void compare(const arrays *a, const sp_conv_how *how, sp_pass pass,
                                          : (double)(beta * before[i]);
         double error = fabs((double)result[i] - more - s->sum[i]);
         /* An assertion costs more than a product: only when it fails. */
-        if (!(error <= 1e-6 * (1 + fabs(more) + s->size[i])))
-            ck_abort_msg("%s, pass %d, element %zu: %g instead of %g",
-                         how->reference ? "reference"
-                                        : sp_kernels_isa(how->kernels),
-                         (int)pass, i, (double)result[i], s->sum[i] + more);
+        double size = 1 + fabs(more) + (how->tile ? most : s->size[i]);
+        if (!(error <= tolerance(how) * size))
+            ck_abort_msg(
+                "%s, tile %d, pass %d, element %zu: %g instead of %g",
+                how->reference ? "reference" : sp_kernels_isa(how->kernels),
+                how->tile, (int)pass, i, (double)result[i], s->sum[i] + more);
     }
     free(before);
     free(result);
@@ -202,17 +227,31 @@ static void compare_all(const arrays *a, const sp_conv_how *how, sp_pass pass,
     }
 }
 
+/* The next way to compute a convolution: directly, then by Winograd's tiles, on
+ * the best instruction set, then on the next. False: that was the last. */
+static bool next_how(const sp_conv_shape *s, int *i, sp_conv_how *how)
+{
+    how->kernels = sp_kernels_at(*i / 3);
+    how->tile = *i % 3 * 2;
+    if (how->tile && !sp_conv_has_tiles(s)) {
+        *i += 3 - *i % 3;
+        return next_how(s, i, how);
+    }
+    ++*i;
+    return how->kernels;
+}
+
 START_TEST(every_pass_follows_the_definition)
 {
     arrays a = arrays_of(_i);
-    sp_conv_how reference = { sp_kernels_find(NULL), 2, true };
-    const sp_kernels *k;
+    sp_conv_how reference = { sp_kernels_find(NULL), 2, true, 0 };
+    sp_conv_how how = { .threads = 2 };
 
     for (sp_pass pass = SP_FORWARD; pass <= SP_BACKWARD_WEIGHT; pass++) {
         sums s = definition(&a, pass);
         compare_all(&a, &reference, pass, &s);
-        for (int i = 0; (k = sp_kernels_at(i)); i++)
-            compare_all(&a, &(sp_conv_how){ k, 2, false }, pass, &s);
+        for (int i = 0; next_how(&a.s, &i, &how);)
+            compare_all(&a, &how, pass, &s);
         free(s.sum);
         free(s.size);
     }
@@ -223,15 +262,17 @@ END_TEST
 START_TEST(bits_do_not_depend_on_the_number_of_threads)
 {
     arrays a = arrays_of(_i);
-    const sp_kernels *k;
+    sp_conv_how how = { 0 };
 
     for (sp_pass pass = SP_FORWARD; pass <= SP_BACKWARD_WEIGHT; pass++)
-        for (int i = 0; (k = sp_kernels_at(i)); i++) {
+        for (int i = 0; next_how(&a.s, &i, &how);) {
             size_t count = result_count(&a, pass);
             float *one = malloc(sizeof *one * count);
             float *three = malloc(sizeof *three * count);
-            run(&a, &(sp_conv_how){ k, 1, false }, pass, one, 0.0f);
-            run(&a, &(sp_conv_how){ k, 3, false }, pass, three, 0.0f);
+            how.threads = 1;
+            run(&a, &how, pass, one, 0.0f);
+            how.threads = 3;
+            run(&a, &how, pass, three, 0.0f);
             ck_assert_mem_eq(one, three, sizeof *one * count);
             free(one);
             free(three);
@@ -244,14 +285,15 @@ END_TEST
 START_TEST(scratch_grows_with_images)
 {
     arrays a = arrays_of(_i);
-    sp_conv_how how = { sp_kernels_find(NULL), 2, false };
+    sp_conv_how how = { .threads = 2 };
 
     for (sp_pass pass = SP_FORWARD; pass <= SP_BACKWARD_WEIGHT; pass++)
-        for (size_t n = 0, last = 0; n <= 70; n++) {
-            size_t bytes = sp_conv_scratch(&how, &a.s, (int)n, pass);
-            ck_assert_uint_ge(bytes, last);
-            last = bytes;
-        }
+        for (int i = 0; next_how(&a.s, &i, &how);)
+            for (size_t n = 0, last = 0; n <= 70; n++) {
+                size_t bytes = sp_conv_scratch(&how, &a.s, (int)n, pass);
+                ck_assert_uint_ge(bytes, last);
+                last = bytes;
+            }
     arrays_free(&a);
 }
 END_TEST
@@ -262,7 +304,7 @@ START_TEST(no_images_are_allowed)
     float dw[135], x[1] = { 9 }, w[135] = { 0 };
 
     for (int reference = 0; reference < 2; reference++) {
-        sp_conv_how how = { sp_kernels_find(NULL), 2, reference };
+        sp_conv_how how = { sp_kernels_find(NULL), 2, reference, 0 };
         sp_conv_forward(&how, &s, 0, x, w, NULL, x, NULL);
         sp_conv_backward_input(&how, &s, 0, x, w, x, 0.0f, NULL);
         ck_assert(x[0] == 9);
@@ -281,7 +323,7 @@ START_TEST(bias_gradient_sums_rows)
 {
     enum { ROWS = 1000, COUT = 70 };
     float *dy = random_floats(ROWS * COUT, 1), one[COUT], three[COUT];
-    sp_conv_how how = { sp_kernels_find(NULL), 1, false };
+    sp_conv_how how = { sp_kernels_find(NULL), 1, false, 0 };
 
     memset(one, 0xff, sizeof one);
     sp_bias_backward(&how, ROWS, COUT, dy, one, 0.0f);

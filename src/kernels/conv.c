@@ -1,4 +1,4 @@
-/* Convolution: the choice between tiles and the reference. */
+/* Convolution: to the direct tiles, Winograd's, or the reference. */
 #include "kernels/conv.h"
 
 static sp_conv_call call_of(const sp_conv_how *how, const sp_conv_shape *s,
@@ -14,6 +14,9 @@ size_t sp_conv_scratch(const sp_conv_how *how, const sp_conv_shape *s, int n,
 
     if (how->reference)
         return sp_reference_scratch(&c);
+    if (how->tile)
+        return pass == SP_BACKWARD_WEIGHT ? sp_winograd_weight_scratch(&c)
+                                          : sp_winograd_scratch(&c, pass);
     return pass == SP_BACKWARD_WEIGHT ? sp_weight_scratch(&c)
                                       : sp_gather_scratch(&c, pass);
 }
@@ -28,6 +31,8 @@ void sp_conv_forward(const sp_conv_how *how, const sp_conv_shape *s, int n,
         return;
     if (how->reference)
         sp_reference_forward(&c, x, w, b, y);
+    else if (how->tile)
+        sp_winograd_forward(&c, x, w, b, y);
     else
         sp_gather_forward(&c, x, w, b, y);
 }
@@ -42,6 +47,8 @@ void sp_conv_backward_input(const sp_conv_how *how, const sp_conv_shape *s,
         return;
     if (how->reference)
         sp_reference_backward(&c, dy, w, dx, beta);
+    else if (how->tile)
+        sp_winograd_backward(&c, dy, w, dx, beta);
     else
         sp_gather_backward(&c, dy, w, dx, beta);
 }
@@ -61,6 +68,8 @@ void sp_conv_backward_weight(const sp_conv_how *how, const sp_conv_shape *s,
     }
     if (how->reference)
         sp_reference_weight(&c, x, dy, dw, beta);
+    else if (how->tile)
+        sp_winograd_weight(&c, x, dy, dw, beta);
     else
         sp_weight_backward(&c, x, dy, dw, beta);
 }

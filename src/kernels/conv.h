@@ -24,6 +24,17 @@ size_t sp_weight_scratch(const sp_conv_call *c);
 void sp_weight_backward(const sp_conv_call *c, const float *x, const float *dy,
                         float *dw, float beta);
 
+/* The same by Winograd's tiles of m x m outputs (conv_winograd.c,
+ * conv_winograd_weight.c), for shapes that sp_conv_tiles() lets through. */
+size_t sp_winograd_scratch(const sp_conv_call *c, sp_pass pass);
+void sp_winograd_forward(const sp_conv_call *c, const float *x, const float *w,
+                         const float *b, float *y);
+void sp_winograd_backward(const sp_conv_call *c, const float *dy,
+                          const float *w, float *dx, float beta);
+size_t sp_winograd_weight_scratch(const sp_conv_call *c);
+void sp_winograd_weight(const sp_conv_call *c, const float *x, const float *dy,
+                        float *dw, float beta);
+
 size_t sp_reference_scratch(const sp_conv_call *c);
 void sp_reference_forward(const sp_conv_call *c, const float *x, const float *w,
                           const float *b, float *y);

@@ -14,6 +14,7 @@ static bool has_base(void) { return true; }
 extern const sp_tiles sp_tiles_avx512, sp_tiles_avx2;
 extern const sp_row_loops sp_row_loops_avx512, sp_row_loops_avx2;
 extern const sp_windows sp_windows_avx512, sp_windows_avx2;
+extern const sp_winograd_loops sp_winograd_loops_avx512, sp_winograd_loops_avx2;
 
 static bool has_avx512(void)
 {
@@ -29,6 +30,7 @@ static bool has_avx2(void)
 extern const sp_tiles sp_tiles_neon;
 extern const sp_row_loops sp_row_loops_neon;
 extern const sp_windows sp_windows_neon;
+extern const sp_winograd_loops sp_winograd_loops_neon;
 
 /* The compiler takes it for granted, too. */
 static bool has_neon(void) { return true; }
@@ -36,6 +38,7 @@ static bool has_neon(void) { return true; }
 extern const sp_tiles sp_tiles_base;
 extern const sp_row_loops sp_row_loops_base;
 extern const sp_windows sp_windows_base;
+extern const sp_winograd_loops sp_winograd_loops_base;
 
 /* The best first. */
 static const sp_kernels tables[] = {
@@ -44,24 +47,28 @@ static const sp_kernels tables[] = {
       .available = has_avx512,
       .tiles = &sp_tiles_avx512,
       .rows = &sp_row_loops_avx512,
-      .windows = &sp_windows_avx512 },
+      .windows = &sp_windows_avx512,
+      .winograd = &sp_winograd_loops_avx512 },
     { .isa = "avx2",
       .available = has_avx2,
       .tiles = &sp_tiles_avx2,
       .rows = &sp_row_loops_avx2,
-      .windows = &sp_windows_avx2 },
+      .windows = &sp_windows_avx2,
+      .winograd = &sp_winograd_loops_avx2 },
 #elif defined(__aarch64__)
     { .isa = "neon",
       .available = has_neon,
       .tiles = &sp_tiles_neon,
       .rows = &sp_row_loops_neon,
-      .windows = &sp_windows_neon },
+      .windows = &sp_windows_neon,
+      .winograd = &sp_winograd_loops_neon },
 #endif
     { .isa = "base",
       .available = has_base,
       .tiles = &sp_tiles_base,
       .rows = &sp_row_loops_base,
-      .windows = &sp_windows_base },
+      .windows = &sp_windows_base,
+      .winograd = &sp_winograd_loops_base },
 };
 
 const sp_kernels *sp_kernels_at(int i)

@@ -55,13 +55,23 @@ typedef struct sp_conv_shape {
     int kh, kw, stride, pad, groups;
 } sp_conv_shape;
 
-/* How a convolution is computed: the table's tiles, or (the reference they are
+/* How a convolution is computed: the table's loops, or (the reference they are
  * tested against) im2col and BLAS. */
 typedef struct sp_conv_how {
     const sp_kernels *kernels;
     int threads;
     bool reference;
+    int tile; /* 0: directly; 2 or 4: by Winograd's tiles of 2 x 2 or 4 x 4
+                 outputs, only where sp_conv_has_tiles() */
 } sp_conv_how;
+
+/* Whether Winograd's tiles can compute it: 3 x 3, stride 1, one group. */
+bool sp_conv_has_tiles(const sp_conv_shape *s);
+
+/* The tile that should compute a pass soonest: 0, 2 or 4, a function of its
+ * arguments alone. The rule is fitted to measurements; see conv_rule.c. */
+int sp_conv_best_tile(const sp_kernels *k, const sp_conv_shape *s,
+                      sp_pass pass);
 
 /* Bytes of work space for a pass over up to n images; aligned to SP_ALIGN.
  * Does not depend on the number of threads' scheduling, may on `threads`. */

@@ -11,13 +11,15 @@
 #include "kernels/rows.h"
 #include "kernels/tiles.h"
 #include "kernels/windows.h"
+#include "kernels/winograd.h"
 
 struct sp_kernels {
     const char *isa;
-    bool (*available)(void);   /* on this CPU */
-    const sp_tiles *tiles;     /* tiles.c */
-    const sp_row_loops *rows;  /* rows.c */
-    const sp_windows *windows; /* windows.c */
+    bool (*available)(void);           /* on this CPU */
+    const sp_tiles *tiles;             /* tiles.c */
+    const sp_row_loops *rows;          /* rows.c */
+    const sp_windows *windows;         /* windows.c */
+    const sp_winograd_loops *winograd; /* winograd.c */
 };
 
 #endif

@@ -1,0 +1,325 @@
+/* Forward and backward-input passes by Winograd's tiles.
+ *
+ * A block of tiles is transformed to its points, multiplied there by the
+ * weights, which are transformed once a call, and transformed back. The
+ * backward pass is the forward pass over dy with the weights turned around.
+ */
+#include "kernels/conv_winograd.h"
+
+#include <string.h>
+
+enum {
+    WEIGHTS = 1 << 20,   /* bytes that stay in a core's cache beside a block */
+    BLOCK = 384 << 10,   /* bytes of a block that stays there */
+    TOGETHER = 20 << 20, /* of a block that is streamed */
+    PAD = 16,            /* floats: matrices at powers of two would evict
+                            each other */
+    MIN_BLOCKS = 32,
+    TRANSFORMS = 4 /* tiles of a part of the work */
+};
+
+static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+static void set_sides(sp_winograd_pass *w, bool back)
+{
+    const sp_conv_shape *s = &w->f.s;
+    sp_tiling x = { s->h, s->w, s->cin, 0, 0 };
+    sp_tiling y = { s->oh, s->ow, s->cout, 0, 0 };
+
+    w->in = back ? y : x;
+    w->out = back ? x : y;
+    w->in.side = w->m + 2;
+    w->in.origin = back ? s->pad - 2 : -s->pad;
+    w->out.side = w->m;
+    w->across = (w->out.w + w->m - 1) / w->m;
+    w->image = (size_t)w->across * (size_t)((w->out.h + w->m - 1) / w->m);
+    w->tiles = w->f.images * w->image;
+}
+
+/* How many tiles make a block; their number changes no bits. */
+static void cut_tiles(sp_winograd_pass *w)
+{
+    size_t rows = (size_t)w->loops->rows, points = (size_t)w->points;
+    size_t depth = round_up((size_t)w->in.c, (size_t)w->loops->vl);
+    size_t bytes = sizeof(float) * points * (depth + w->width);
+    size_t most = w->tiles;
+
+    w->together = sizeof(float) * points * depth * w->width > WEIGHTS;
+    w->block_tiles = (w->together ? TOGETHER : BLOCK) / bytes / rows * rows;
+    if (!w->together)
+        most = w->tiles / MIN_BLOCKS;
+    most = round_up(most > 0 ? most : 1, rows);
+    if (w->block_tiles > most)
+        w->block_tiles = most;
+    if (w->block_tiles < rows)
+        w->block_tiles = rows;
+    w->from = (sp_points){ NULL, depth, w->block_tiles * depth + PAD };
+    w->to = (sp_points){ NULL, w->width, w->block_tiles * w->width + PAD };
+    w->set_floats = points * (w->from.step + w->to.step);
+}
+
+void sp_winograd_open(sp_winograd_pass *w, const sp_conv_call *call,
+                      sp_pass pass)
+{
+    int m = call->how.tile;
+
+    *w = (sp_winograd_pass){
+        .how = call->how,
+        .loops = call->how.kernels->winograd,
+        .f = sp_conv_simplify(&call->s, call->n),
+        .m = m,
+        .points = (m + 2) * (m + 2),
+        .index = m == 2 ? 0 : 1,
+    };
+    set_sides(w, pass == SP_BACKWARD_INPUT);
+    w->blocks = sp_blocks_of(w->out.c, w->loops->vl);
+    w->width = (size_t)sp_blocks_width(&w->blocks);
+    cut_tiles(w);
+    w->sets = w->together || w->how.threads < 1 ? 1 : w->how.threads;
+}
+
+void sp_winograd_carve(sp_winograd_pass *w, sp_carver *c)
+{
+    size_t most = w->from.ld > w->width ? w->from.ld : w->width;
+
+    w->zeros = sp_carve(c, sizeof(float) * most);
+    w->from.base = sp_carve(c, sizeof(float) * (size_t)w->sets * w->set_floats);
+    w->to.base = w->from.base;
+    if (w->to.base)
+        w->to.base += (size_t)w->points * w->from.step;
+}
+
+void sp_winograd_locate(const sp_winograd_pass *w, const sp_tiling *t,
+                        size_t tile, const float *base, const float *outside,
+                        const float **pixel)
+{
+    size_t image = tile / w->image, at = tile % w->image;
+    int top = (int)(at / (size_t)w->across) * w->m + t->origin;
+    int left = (int)(at % (size_t)w->across) * w->m + t->origin;
+
+    base += image * (size_t)t->h * (size_t)t->w * (size_t)t->c;
+    for (int y = top; y < top + t->side; y++) {
+        bool in_rows = tile < w->tiles && y >= 0 && y < t->h;
+        for (int x = left; x < left + t->side; x++) {
+            bool in = in_rows && x >= 0 && x < t->w;
+            *pixel++ = in ? base + ((ptrdiff_t)y * t->w + x) * t->c : outside;
+        }
+    }
+}
+
+/* A pass that writes images. */
+typedef struct gather {
+    sp_winograd_pass w;
+    size_t u_step; /* floats of the weights at one point */
+    float *u;      /* points x blocks x depth x width of the block */
+    float *panels; /* the weights as they are packed, only before the
+                      points are in use: in the same memory */
+    float *start;  /* bias, whole vectors; or zeros */
+    float *dump;   /* [threads]: pixels outside the image */
+    bool back;
+    const float *x;
+    float *y;
+    float beta;
+} gather;
+
+/* Gives the bytes of work space. */
+static size_t gather_open(gather *g, const sp_conv_call *call, sp_pass pass)
+{
+    sp_carver c = { .base = call->scratch }, packed;
+    sp_winograd_pass *w = &g->w;
+    size_t threads = call->how.threads > 1 ? (size_t)call->how.threads : 1;
+    size_t depth;
+
+    *g = (gather){ .back = pass == SP_BACKWARD_INPUT };
+    sp_winograd_open(w, call, pass);
+    depth = (size_t)w->in.c;
+    g->u_step = w->width * depth;
+    g->start = sp_carve(&c, sizeof(float) * w->width);
+    g->dump = sp_carve(&c, sizeof(float) * threads * w->width);
+    g->u = sp_carve(&c, sizeof(float) * (size_t)w->points * g->u_step);
+    packed = c;
+    g->panels = sp_carve(&packed, sizeof(float) * 9 * g->u_step);
+    sp_winograd_carve(w, &c);
+    return c.used > packed.used ? c.used : packed.used;
+}
+
+/* ---- Weights at all points ---------------------------------------------- */
+
+static void filter_part(void *arg, size_t begin, size_t end)
+{
+    const gather *g = arg;
+    const sp_winograd_pass *w = &g->w;
+    size_t depth = (size_t)w->in.c;
+
+    for (size_t i = begin; i < end; i++) {
+        /* A row: one input channel's weights for the outputs of one block. */
+        sp_block b = sp_block_at(&w->blocks, (int)(i / depth));
+        size_t row = i % depth * (size_t)b.width;
+        size_t taps = depth * (size_t)b.width;
+        const float *panel = g->panels + (size_t)b.first * depth * 9 + row;
+        float *u = g->u + (size_t)b.first * depth + row;
+        if (g->back)
+            w->loops->filter[w->index](panel + 8 * taps, -(ptrdiff_t)taps,
+                                       b.width, u, g->u_step);
+        else
+            w->loops->filter[w->index](panel, (ptrdiff_t)taps, b.width, u,
+                                       g->u_step);
+    }
+}
+
+static void transform_filter(gather *g, const float *weights)
+{
+    const sp_winograd_pass *w = &g->w;
+
+    if (g->back)
+        sp_pack_backward(&w->how, &w->f, weights, g->panels);
+    else
+        sp_pack_forward(&w->how, &w->f, weights, g->panels);
+    sp_parallel_for(w->how.threads, (size_t)w->blocks.count * (size_t)w->in.c,
+                    16, filter_part, g);
+}
+
+/* ---- Blocks of tiles ---------------------------------------------------- */
+
+typedef struct block_work {
+    const gather *g;
+    int threads;         /* that work on this block */
+    size_t first, count; /* tiles, whole rows of products */
+    sp_points from, to;
+    float *dump;
+} block_work;
+
+static void inputs(void *arg, size_t begin, size_t end)
+{
+    const block_work *b = arg;
+    const sp_winograd_pass *w = &b->g->w;
+    const float *pixel[SP_WINOGRAD_MOST];
+
+    for (size_t i = begin; i < end; i++) {
+        sp_winograd_locate(w, &w->in, b->first + i, b->g->x, w->zeros, pixel);
+        w->loops->input[w->index](pixel, w->in.c, b->from.base + i * b->from.ld,
+                                  b->from.step);
+    }
+}
+
+static void products(void *arg, size_t begin, size_t end)
+{
+    const block_work *b = arg;
+    const gather *g = b->g;
+    const sp_winograd_pass *w = &g->w;
+    size_t count = (size_t)w->blocks.count;
+
+    for (size_t i = begin; i < end; i++) {
+        size_t point = i / count;
+        sp_block k = sp_block_at(&w->blocks, (int)(i % count));
+        w->loops->multiply[k.vectors - 1](&(sp_point_product){
+            .a = b->from.base + point * b->from.step,
+            .b = g->u + point * g->u_step + (size_t)k.first * (size_t)w->in.c,
+            .c = b->to.base + point * b->to.step + k.first,
+            .lda = b->from.ld,
+            .ldc = b->to.ld,
+            .rows = (int)b->count,
+            .depth = w->in.c,
+        });
+    }
+}
+
+static void outputs(void *arg, size_t begin, size_t end)
+{
+    const block_work *b = arg;
+    const gather *g = b->g;
+    const sp_winograd_pass *w = &g->w;
+    float *dump = b->dump + (size_t)sp_worker(b->threads) * w->width;
+    const float *pixel[SP_WINOGRAD_MOST];
+
+    for (size_t i = begin; i < end && b->first + i < w->tiles; i++) {
+        sp_winograd_locate(w, &w->out, b->first + i, g->y, dump, pixel);
+        w->loops->output[w->index](
+            b->to.base + i * b->to.ld, b->to.step, w->out.c,
+            &(sp_winograd_output){ .y = (float *const *)pixel,
+                                   .start = g->start,
+                                   .beta = g->beta });
+    }
+}
+
+static void run_block(const gather *g, size_t block, size_t set, int threads)
+{
+    const sp_winograd_pass *w = &g->w;
+    size_t items = (size_t)w->points * (size_t)w->blocks.count, left;
+    block_work b = {
+        .g = g,
+        .threads = threads,
+        .first = block * w->block_tiles,
+        .from = sp_winograd_set(w, &w->from, set),
+        .to = sp_winograd_set(w, &w->to, set),
+        .dump = g->dump + set * w->width,
+    };
+
+    left = round_up(w->tiles - b.first, (size_t)w->loops->rows);
+    b.count = left < w->block_tiles ? left : w->block_tiles;
+    sp_parallel_for(threads, b.count, TRANSFORMS, inputs, &b);
+    sp_parallel_for(threads, items, 1, products, &b);
+    sp_parallel_for(threads, b.count, TRANSFORMS, outputs, &b);
+}
+
+static void run_blocks(void *arg, size_t begin, size_t end)
+{
+    const gather *g = arg;
+    size_t set = (size_t)sp_worker(g->w.how.threads);
+
+    for (size_t i = begin; i < end; i++)
+        run_block(g, i, set, 1);
+}
+
+static void gather_run(gather *g, const float *weights, const float *bias)
+{
+    const sp_winograd_pass *w = &g->w;
+    size_t threads = w->how.threads > 1 ? (size_t)w->how.threads : 1;
+    size_t blocks = (w->tiles + w->block_tiles - 1) / w->block_tiles;
+    size_t most = w->from.ld > w->width ? w->from.ld : w->width;
+
+    transform_filter(g, weights);
+    memset(w->zeros, 0, sizeof(float) * most);
+    memset(g->dump, 0, sizeof(float) * threads * w->width);
+    memset(g->start, 0, sizeof(float) * w->width);
+    if (bias)
+        memcpy(g->start, bias, sizeof(float) * (size_t)w->out.c);
+    if (!w->together) {
+        sp_parallel_for(w->how.threads, blocks, 1, run_blocks, g);
+        return;
+    }
+    for (size_t i = 0; i < blocks; i++)
+        run_block(g, i, 0, w->how.threads);
+}
+
+size_t sp_winograd_scratch(const sp_conv_call *c, sp_pass pass)
+{
+    sp_conv_call counted = *c;
+    gather g;
+
+    counted.scratch = NULL;
+    return gather_open(&g, &counted, pass);
+}
+
+void sp_winograd_forward(const sp_conv_call *c, const float *x, const float *w,
+                         const float *b, float *y)
+{
+    gather g;
+
+    gather_open(&g, c, SP_FORWARD);
+    g.x = x;
+    g.y = y;
+    gather_run(&g, w, b);
+}
+
+void sp_winograd_backward(const sp_conv_call *c, const float *dy,
+                          const float *w, float *dx, float beta)
+{
+    gather g;
+
+    gather_open(&g, c, SP_BACKWARD_INPUT);
+    g.x = dy;
+    g.y = dx;
+    g.beta = beta;
+    gather_run(&g, w, NULL);
+}
