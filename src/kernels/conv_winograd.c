@@ -23,8 +23,8 @@ static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 static void set_sides(sp_winograd_pass *w, bool back)
 {
     const sp_conv_shape *s = &w->f.s;
-    sp_tiling x = { s->h, s->w, s->cin, 0, 0 };
-    sp_tiling y = { s->oh, s->ow, s->cout, 0, 0 };
+    sp_tiling x = { .h = s->h, .w = s->w, .c = s->cin };
+    sp_tiling y = { .h = s->oh, .w = s->ow, .c = s->cout };
 
     w->in = back ? y : x;
     w->out = back ? x : y;
@@ -32,7 +32,8 @@ static void set_sides(sp_winograd_pass *w, bool back)
     w->in.origin = back ? s->pad - 2 : -s->pad;
     w->out.side = w->m;
     w->across = (w->out.w + w->m - 1) / w->m;
-    w->image = (size_t)w->across * (size_t)((w->out.h + w->m - 1) / w->m);
+    w->down = (w->out.h + w->m - 1) / w->m;
+    w->image = (size_t)w->across * (size_t)w->down;
     w->tiles = w->f.images * w->image;
 }
 
@@ -78,33 +79,72 @@ void sp_winograd_open(sp_winograd_pass *w, const sp_conv_call *call,
     w->sets = w->together || w->how.threads < 1 ? 1 : w->how.threads;
 }
 
+static size_t zero_floats(const sp_winograd_pass *w)
+{
+    return w->from.ld > w->width ? w->from.ld : w->width;
+}
+
+static void carve_tables(const sp_winograd_pass *w, sp_tiling *t, sp_carver *c)
+{
+    size_t side = (size_t)t->side * sizeof(int);
+
+    t->row = sp_carve(c, side * (size_t)w->down);
+    t->col = sp_carve(c, side * (size_t)w->across);
+}
+
 void sp_winograd_carve(sp_winograd_pass *w, sp_carver *c)
 {
-    size_t most = w->from.ld > w->width ? w->from.ld : w->width;
-
-    w->zeros = sp_carve(c, sizeof(float) * most);
+    w->zeros = sp_carve(c, sizeof(float) * zero_floats(w));
+    carve_tables(w, &w->in, c);
+    carve_tables(w, &w->out, c);
     w->from.base = sp_carve(c, sizeof(float) * (size_t)w->sets * w->set_floats);
     w->to.base = w->from.base;
     if (w->to.base)
         w->to.base += (size_t)w->points * w->from.step;
 }
 
+/* Along one axis of `size` pixels, `step` floats apart. */
+static void fill_table(const sp_winograd_pass *w, const sp_tiling *t, int tiles,
+                       int size, int step, int *at)
+{
+    for (int i = 0; i < tiles; i++)
+        for (int j = 0; j < t->side; j++) {
+            int pixel = i * w->m + t->origin + j;
+            *at++ = pixel < 0 || pixel >= size ? -1 : pixel * step;
+        }
+}
+
+void sp_winograd_fill(const sp_winograd_pass *w)
+{
+    const sp_tiling *all[] = { &w->in, &w->out };
+
+    memset(w->zeros, 0, sizeof(float) * zero_floats(w));
+    for (int i = 0; i < 2; i++) {
+        const sp_tiling *t = all[i];
+        fill_table(w, t, w->down, t->h, t->w * t->c, t->row);
+        fill_table(w, t, w->across, t->w, t->c, t->col);
+    }
+}
+
 void sp_winograd_locate(const sp_winograd_pass *w, const sp_tiling *t,
                         size_t tile, const float *base, const float *outside,
                         const float **pixel)
 {
-    size_t image = tile / w->image, at = tile % w->image;
-    int top = (int)(at / (size_t)w->across) * w->m + t->origin;
-    int left = (int)(at % (size_t)w->across) * w->m + t->origin;
+    int side = t->side;
 
-    base += image * (size_t)t->h * (size_t)t->w * (size_t)t->c;
-    for (int y = top; y < top + t->side; y++) {
-        bool in_rows = tile < w->tiles && y >= 0 && y < t->h;
-        for (int x = left; x < left + t->side; x++) {
-            bool in = in_rows && x >= 0 && x < t->w;
-            *pixel++ = in ? base + ((ptrdiff_t)y * t->w + x) * t->c : outside;
-        }
+    if (tile >= w->tiles) {
+        for (int i = 0; i < side * side; i++)
+            pixel[i] = outside;
+        return;
     }
+    size_t image = tile / w->image, at = tile % w->image;
+    const int *row = t->row + at / (size_t)w->across * (size_t)side;
+    const int *col = t->col + at % (size_t)w->across * (size_t)side;
+    base += image * (size_t)t->h * (size_t)t->w * (size_t)t->c;
+    for (int y = 0; y < side; y++)
+        for (int x = 0; x < side; x++)
+            *pixel++ =
+                (row[y] | col[x]) < 0 ? outside : base + (row[y] + col[x]);
 }
 
 /* A pass that writes images. */
@@ -245,7 +285,9 @@ static void outputs(void *arg, size_t begin, size_t end)
 static void run_block(const gather *g, size_t block, size_t set, int threads)
 {
     const sp_winograd_pass *w = &g->w;
-    size_t items = (size_t)w->points * (size_t)w->blocks.count, left;
+    size_t items = (size_t)w->points * (size_t)w->blocks.count;
+    bool alone = threads == 1; /* then cutting is of no use */
+    size_t left;
     block_work b = {
         .g = g,
         .threads = threads,
@@ -257,9 +299,10 @@ static void run_block(const gather *g, size_t block, size_t set, int threads)
 
     left = round_up(w->tiles - b.first, (size_t)w->loops->rows);
     b.count = left < w->block_tiles ? left : w->block_tiles;
-    sp_parallel_for(threads, b.count, TRANSFORMS, inputs, &b);
-    sp_parallel_for(threads, items, 1, products, &b);
-    sp_parallel_for(threads, b.count, TRANSFORMS, outputs, &b);
+    sp_parallel_for(threads, b.count, alone ? b.count : TRANSFORMS, inputs, &b);
+    sp_parallel_for(threads, items, alone ? items : 1, products, &b);
+    sp_parallel_for(threads, b.count, alone ? b.count : TRANSFORMS, outputs,
+                    &b);
 }
 
 static void run_blocks(void *arg, size_t begin, size_t end)
@@ -276,10 +319,9 @@ static void gather_run(gather *g, const float *weights, const float *bias)
     const sp_winograd_pass *w = &g->w;
     size_t threads = w->how.threads > 1 ? (size_t)w->how.threads : 1;
     size_t blocks = (w->tiles + w->block_tiles - 1) / w->block_tiles;
-    size_t most = w->from.ld > w->width ? w->from.ld : w->width;
 
     transform_filter(g, weights);
-    memset(w->zeros, 0, sizeof(float) * most);
+    sp_winograd_fill(w);
     memset(g->dump, 0, sizeof(float) * threads * w->width);
     memset(g->start, 0, sizeof(float) * w->width);
     if (bias)

@@ -12,6 +12,10 @@ typedef struct sp_tiling {
     int h, w, c; /* of the image */
     int side;    /* pixels along a tile */
     int origin;  /* row and column at which the first tile begins */
+
+    /* Where the rows and columns of tiles stand in the image, in floats, `side`
+     * of a tile adjacent; negative: outside. */
+    int *row, *col;
 } sp_tiling;
 
 /* The tiles of a block at all points: points x tiles x channels. What lies at
@@ -28,7 +32,7 @@ typedef struct sp_winograd_pass {
     int m, points;
     int index;           /* of m in the loops' tables */
     sp_tiling in, out;   /* tiles of m + 2 pixels; of m */
-    int across;          /* tiles in a row of tiles */
+    int down, across;    /* tiles in an image */
     size_t image, tiles; /* tiles of an image, of all */
     sp_blocks blocks;    /* of output channels */
     size_t width;        /* of all blocks */
@@ -48,8 +52,11 @@ typedef struct sp_winograd_pass {
 void sp_winograd_open(sp_winograd_pass *w, const sp_conv_call *call,
                       sp_pass pass);
 
-/* Carve the sets of points, and the zeros. */
+/* Carve the sets of points, the zeros and the tables of the tilings. */
 void sp_winograd_carve(sp_winograd_pass *w, sp_carver *c);
+
+/* Fill the zeros and the tables. */
+void sp_winograd_fill(const sp_winograd_pass *w);
 
 /* The points of set i. */
 static inline sp_points sp_winograd_set(const sp_winograd_pass *w,

@@ -5,8 +5,6 @@
  * the end. Where all threads work together there is one sum; else the tiles are
  * cut into parts, by size, each with its own.
  */
-#include <string.h>
-
 #include "kernels/conv_winograd.h"
 
 enum {
@@ -105,6 +103,7 @@ static void run_part(const sums *s, size_t part, size_t set, int threads)
     size_t end = w->tiles * (part + 1) / s->parts;
     size_t items =
         (size_t)w->points * (size_t)w->blocks.count * (size_t)ranges_of(w);
+    bool alone = threads == 1; /* then cutting is of no use */
     block_work b = {
         .s = s,
         .first = w->tiles * part / s->parts,
@@ -116,8 +115,9 @@ static void run_part(const sums *s, size_t part, size_t set, int threads)
     for (; b.first < end; b.first += b.count, b.add = true) {
         size_t left = end - b.first;
         b.count = left < w->block_tiles ? left : w->block_tiles;
-        sp_parallel_for(threads, b.count, TRANSFORMS, transforms, &b);
-        sp_parallel_for(threads, items, 1, products, &b);
+        sp_parallel_for(threads, b.count, alone ? b.count : TRANSFORMS,
+                        transforms, &b);
+        sp_parallel_for(threads, items, alone ? items : 1, products, &b);
     }
 }
 
@@ -163,13 +163,11 @@ void sp_winograd_weight(const sp_conv_call *c, const float *x, const float *dy,
 {
     sums s;
     const sp_winograd_pass *w = &s.w;
-    size_t most;
 
     sums_open(&s, c);
     s.x = x;
     s.dy = dy;
-    most = w->from.ld > w->width ? w->from.ld : w->width;
-    memset(w->zeros, 0, sizeof(float) * most);
+    sp_winograd_fill(w);
     if (w->together)
         run_part(&s, 0, 0, w->how.threads);
     else

@@ -297,25 +297,29 @@ static void filter_gradient_4(const float *du, size_t step, int parts,
 SP_INLINE void multiply_rows(const sp_point_product *p, int first, int rows,
                              int vectors)
 {
-    const float *a = p->a + (size_t)first * p->lda;
+    /* Two bases and seven offsets reach sixteen rows: all in registers. */
+    ptrdiff_t lda = (ptrdiff_t)p->lda;
+    const float *low = p->a + first * lda, *high = low + 8 * lda;
     const sp_vec *b = (const sp_vec *)p->b;
+    float *c = p->c + (size_t)first * p->ldc;
+    size_t ldc = p->ldc;
     sp_vec sum[2 * ROWS][2];
 
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vectors; v++)
             sum[r][v] = (sp_vec){ 0 };
-    for (ptrdiff_t k = 0; k < p->depth; k++, b += vectors)
+    for (int k = p->depth; k > 0; k--, b += vectors, low++, high++)
 #pragma GCC unroll 16
-        for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++) {
+            float a = (r < 8 ? low : high)[r % 8 * lda];
             for (int v = 0; v < vectors; v++)
-                sum[r][v] += a[(size_t)r * p->lda + (size_t)k] * b[v];
+                sum[r][v] += a * b[v];
+        }
 #pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) {
-        sp_vec *c = (sp_vec *)(p->c + (size_t)(first + r) * p->ldc);
+    for (int r = 0; r < rows; r++, c += ldc)
         for (int v = 0; v < vectors; v++)
-            c[v] = sum[r][v];
-    }
+            ((sp_vec *)c)[v] = sum[r][v];
 }
 
 static void multiply_1(const sp_point_product *p)
