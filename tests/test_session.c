@@ -225,8 +225,8 @@ START_TEST(bench_measures)
     sp_config *c = runs_config(&r, NULL);
     sp_bench b;
 
-    ck_assert_int_eq(sp_bench_run(c, 0, &b), SP_EARG);
-    ck_assert_int_eq(sp_bench_run(c, 5, &b), SP_OK);
+    ck_assert_int_eq(sp_bench_run(c, (sp_bench_opt){ 0 }, &b), SP_EARG);
+    ck_assert_int_eq(sp_bench_run(c, (sp_bench_opt){ .steps = 5 }, &b), SP_OK);
     ck_assert(b.step_ms_min > 0 && b.step_ms_min <= b.step_ms &&
               b.step_ms <= b.step_ms_max);
     ck_assert(b.forward_ms + b.backward_ms + b.optim_ms <= 2 * b.step_ms_max);

@@ -1,8 +1,33 @@
 /* sprat bench. */
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sprat.h"
 #include "sprat/train.h"
+
+/* Work in a time, in thousands of millions a second. */
+static double rate(double work, double ms)
+{
+    return work > 0 ? work / (1e6 * ms) : NAN;
+}
+
+/* What does not apply is null. */
+static void add_op(sp_json *j, const sp_bench_op *o)
+{
+    sp_json_open(j, NULL);
+    sp_json_text(j, "name", o->name);
+    sp_json_text(j, "op", o->op);
+    sp_json_text(j, "pass", o->pass);
+    sp_json_text(j, "algorithm", o->algorithm);
+    sp_json_number(j, "ms", o->ms);
+    sp_json_number(j, "gflops", rate(o->flops, o->ms));
+    sp_json_number(j, "gbytes_per_s", rate(o->bytes, o->ms));
+    sp_json_number(j, "share", o->share);
+    sp_json_number(j, "bound", o->bound_by ? o->bound_ms / o->ms : NAN);
+    sp_json_text(j, "bound_by", o->bound_by);
+    sp_json_close(j);
+}
 
 static int print_object(const sp_bench *b)
 {
@@ -24,11 +49,18 @@ static int print_object(const sp_bench *b)
     sp_json_int(&j, "threads", b->threads);
     sp_json_int(&j, "ranks", b->ranks);
     sp_json_text(&j, "isa", b->isa);
+    if (b->ops) {
+        sp_json_number(&j, "bandwidth_gbytes_per_s", b->bandwidth_gbytes_per_s);
+        sp_json_list(&j, "ops");
+        for (size_t i = 0; i < b->op_count; i++)
+            add_op(&j, &b->ops[i]);
+        sp_json_close(&j);
+    }
     sp_json_close(&j);
     return sp_print_json(&j);
 }
 
-static void print_text(const sp_bench *b)
+static void print_summary(const sp_bench *b)
 {
     printf("step      %.2f ms (%.2f to %.2f), %.0f items/s\n", b->step_ms,
            b->step_ms_min, b->step_ms_max, b->items_per_s);
@@ -38,30 +70,122 @@ static void print_text(const sp_bench *b)
         printf("exchange  %.2f ms\n", b->exchange_ms);
     printf("speed     %.1f GFLOP/s, %.0f %% of the %.1f measured here\n",
            b->gflops, 100 * b->fraction_of_peak, b->peak_gflops);
+    if (b->ops)
+        printf("memory    %.1f GB/s measured here\n",
+               b->bandwidth_gbytes_per_s);
     printf("peak RSS  %.0f MiB\n", b->peak_rss_mib);
     printf("on        %d thread%s, %s\n", b->threads,
            b->threads == 1 ? "" : "s", b->isa);
 }
 
+/* ---- Operators ----------------------------------------------------------- */
+
+static void print_head(const char *first, int wide)
+{
+    printf("\n%-*s %-13s %-16s %-9s %9s %8s %7s %7s %6s\n", wide, first,
+           "operator", "pass", "by", "ms", "GFLOP/s", "GB/s", "share", "bound");
+}
+
+/* Products are told by what they compute, the others by what they move. */
+static void print_op(const char *first, int wide, const sp_bench_op *o)
+{
+    char flops[24] = "", bytes[24] = "", bound[24] = "";
+
+    if (o->flops > 0)
+        snprintf(flops, sizeof flops, "%.1f", rate(o->flops, o->ms));
+    else if (o->bytes > 0)
+        snprintf(bytes, sizeof bytes, "%.1f", rate(o->bytes, o->ms));
+    if (o->bound_ms > 0)
+        snprintf(bound, sizeof bound, "%.0f %%", 100 * o->bound_ms / o->ms);
+    printf("%-*s %-13s %-16s %-9s %9.3f %8s %7s %5.1f %% %6s%s%s\n", wide,
+           first, o->op, o->pass, o->algorithm ? o->algorithm : "", o->ms,
+           flops, bytes, 100 * o->share, bound, o->bound_by ? " " : "",
+           o->bound_by ? o->bound_by : "");
+}
+
+static bool same_kind(const sp_bench_op *a, const sp_bench_op *b)
+{
+    return strcmp(a->op, b->op) == 0 && strcmp(a->pass, b->pass) == 0;
+}
+
+/* One line for each kind of operator and pass, where the first of it stands:
+ * sums over all of it. */
+static void print_kinds(const sp_bench *b)
+{
+    for (size_t i = 0; i < b->op_count; i++) {
+        sp_bench_op sum = { .op = b->ops[i].op, .pass = b->ops[i].pass };
+        size_t first = 0;
+        int count = 0;
+        char calls[16];
+
+        while (!same_kind(&b->ops[first], &sum))
+            first++;
+        if (first < i)
+            continue;
+        for (size_t k = i; k < b->op_count; k++) {
+            const sp_bench_op *o = &b->ops[k];
+            if (!same_kind(o, &sum))
+                continue;
+            count++;
+            sum.ms += o->ms;
+            sum.share += o->share;
+            sum.flops += o->flops;
+            sum.bytes += o->bytes;
+            sum.bound_ms += o->bound_ms;
+        }
+        snprintf(calls, sizeof calls, "%d", count);
+        print_op(calls, 5, &sum);
+    }
+}
+
+static void print_ops(const sp_bench *b)
+{
+    sp_bench_op all = { .op = "", .pass = "" };
+    int wide = 9;
+
+    for (size_t i = 0; i < b->op_count; i++) {
+        int size = (int)strlen(b->ops[i].name);
+        wide = size > wide ? size : wide;
+        all.ms += b->ops[i].ms;
+        all.share += b->ops[i].share;
+        all.flops += b->ops[i].flops;
+        all.bound_ms += b->ops[i].bound_ms;
+    }
+    print_head("name", wide);
+    for (size_t i = 0; i < b->op_count; i++)
+        print_op(b->ops[i].name, wide, &b->ops[i]);
+    print_head("lines", 5);
+    print_kinds(b);
+    print_op("all", 5, &all);
+}
+
 static int bench(const sp_args *a)
 {
+    bool ops = sp_args_flag(a, "ops") != NULL;
     sp_opened o = { 0 };
     sp_bench result;
     long steps;
     sp_err e;
+    int status = SP_EXIT_DONE;
 
     if (!sp_args_count(a, "steps", 10, &steps))
         return SP_EXIT_USAGE;
     e = sp_opened_config(&o, a);
     if (e == SP_OK)
-        e = sp_bench_run(o.config, (int)steps, &result);
+        e = sp_bench_run(o.config,
+                         (sp_bench_opt){ .steps = (int)steps, .ops = ops },
+                         &result);
     sp_opened_free(&o);
     if (e != SP_OK)
         return sp_refuse(e);
     if (sp_args_flag(a, "json"))
-        return print_object(&result);
-    print_text(&result);
-    return SP_EXIT_DONE;
+        status = print_object(&result);
+    else
+        print_summary(&result);
+    if (ops && !sp_args_flag(a, "json"))
+        print_ops(&result);
+    sp_bench_free(&result);
+    return status;
 }
 
 const sp_verb sp_verb_bench = {
@@ -73,6 +197,7 @@ const sp_verb sp_verb_bench = {
     .help = "time training steps on made-up data",
     .flags = {
         { "steps", "N", "measured steps (10), after 2 that are not" },
+        { "ops", NULL, "also every operator and pass, beside its bound" },
         { "json", NULL, "print one JSON object and nothing else" },
     },
     .examples =
@@ -80,8 +205,21 @@ const sp_verb sp_verb_bench = {
         "step_ms\nstep_ms_min step_ms_max items_per_s gflops peak_gflops "
         "fraction_of_peak\nforward_ms backward_ms optim_ms exchange_ms "
         "peak_rss_mib threads ranks isa.\n\n"
+        "With --ops a line for each operator and pass: its time; GFLOP/s of a "
+        "product,\ncounted as direct multiplications, or GB/s, counted as the "
+        "least that must be\nmoved (a batch norm in training reads its input "
+        "twice); its share of the step;\nand how near it is to its bound, the "
+        "longer of flops at the peak and bytes at\nthe bandwidth, both "
+        "measured in the same run (above 100 % where arrays were still\nin "
+        "the cache or an algorithm saves multiplications). \"outside\" is "
+        "what the step\ntakes beside all others. The object gets "
+        "bandwidth_gbytes_per_s and ops, a list of\nobjects with the keys "
+        "name op pass algorithm ms gflops gbytes_per_s share bound\n"
+        "bound_by; share and bound are fractions, and what does not apply is "
+        "null.\n\n"
         "  sprat bench configs/cifar10/resnet18.yaml\n"
         "  sprat bench configs/cifar10/resnet20.yaml train.threads=1 --steps "
-        "30 --json\n",
+        "30 --json\n"
+        "  sprat bench configs/cifar10/resnet20.yaml --ops\n",
     .run = bench,
 };

@@ -13,7 +13,8 @@ typedef enum sp_pass {
     SP_BACKWARD_INPUT, /* the gradient of x[0] */
     SP_BACKWARD_WEIGHT,
     SP_BACKWARD_BIAS,
-    SP_BACKWARD /* all of it */
+    SP_BACKWARD, /* all of it */
+    SP_RECOMPUTE
 } sp_pass;
 
 /* One differentiable operation. Stateless: one `static const` (or, for those
@@ -32,6 +33,10 @@ typedef struct sp_op {
      * NULL: no gradient flows through. */
     void (*backward)(const sp_node *n, const sp_run *r);
     bool parts; /* backward calls sp_lap() itself, after each of its parts */
+
+    /* For reports: how a pass is computed, where there are several ways. NULL:
+     * there is one. */
+    const char *(*algorithm)(const sp_node *n, sp_pass pass);
 
     /* Record the op at an odd shape number i on inputs of its own, and return
      * its output (float, any shape), or NULL when there are no more. Gradient

@@ -138,6 +138,31 @@ void sp_info_close(sp_info *i);
  * summary of what was found to `out` (may be NULL). */
 SP_MUST sp_err sp_check(const sp_config *c, FILE *out);
 
+/* A pass over one operator in a step of training, or what else a step does: the
+ * optimizer ("update"), and what belongs to neither ("outside").
+ *
+ * Flops are those of the direct products, 2 x MACs x rows, whatever algorithm
+ * computes them. Bytes are the least that a pass must move: every array that it
+ * reads or writes once, one more reading where a gradient is added to what is
+ * there. In training, a batch norm needs the sums over the batch before it can
+ * begin: forward reads x twice, backward x and dy (and y, where it reads it)
+ * twice; the update's second reading of the gradient is for its norm. No
+ * operator can be faster than its bound, unless arrays are still in the cache
+ * from the pass before, few of an input's pixels are needed (a stride), or an
+ * algorithm saves multiplications. */
+typedef struct sp_bench_op {
+    char *name;            /* "layer1.0.conv1" */
+    const char *op;        /* its kind, "convolve" */
+    const char *pass;      /* "forward", "backward" or a part of it,
+                              "recompute", "update", "step" */
+    const char *algorithm; /* NULL: there is only one */
+    double ms;             /* median */
+    double share;          /* of step_ms */
+    double flops, bytes;   /* of a step; 0: none, unknown */
+    double bound_ms;       /* max(flops / peak, bytes / bandwidth) */
+    const char *bound_by;  /* "flops", "bytes"; NULL: nothing */
+} sp_bench_op;
+
 /* Times of training steps on made-up data; opens none. */
 typedef struct sp_bench {
     double step_ms, step_ms_min, step_ms_max; /* median, extremes */
@@ -149,9 +174,23 @@ typedef struct sp_bench {
     double peak_rss_mib;
     int threads, ranks;
     const char *isa;
+
+    /* With sp_bench_opt.ops, in the order of a step. */
+    sp_bench_op *ops;
+    size_t op_count;
+    double bandwidth_gbytes_per_s; /* of a = b + s * c in this run */
 } sp_bench;
 
-SP_MUST sp_err sp_bench_run(const sp_config *c, int steps, sp_bench *out);
+typedef struct sp_bench_opt {
+    int steps; /* measured, after 2 that are not */
+    bool ops;  /* the time of every operator, too */
+} sp_bench_opt;
+
+/* On success the caller frees what is in *out. Errors: SP_EARG for fewer than 1
+ * step, SP_ENOMEM, and those of the configuration. */
+SP_MUST sp_err sp_bench_run(const sp_config *c, sp_bench_opt opt,
+                            sp_bench *out);
+void sp_bench_free(sp_bench *b);
 
 /* Threads this process may use: its affinity mask. */
 int sp_threads_available(void);

@@ -129,6 +129,7 @@ const sp_op sp_op_convolve = {
     .forward = convolve_forward,
     .backward = convolve_backward,
     .parts = true,
+    .algorithm = sp_product_algorithm,
     .example = convolve_example,
 };
 

@@ -100,6 +100,7 @@ const sp_op sp_op_matmul = {
     .forward = matmul_forward,
     .backward = matmul_backward,
     .parts = true,
+    .algorithm = sp_product_algorithm,
     .example = matmul_example,
 };
 

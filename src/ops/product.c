@@ -37,6 +37,13 @@ sp_err sp_product_infer(sp_node *n, const sp_conv_shape *s)
     return SP_OK;
 }
 
+const char *sp_product_algorithm(const sp_node *n, sp_pass pass)
+{
+    if (pass == SP_BACKWARD_BIAS)
+        return NULL;
+    return n->reference ? "im2col" : "direct";
+}
+
 void sp_product_forward(const sp_node *n, const sp_run *r,
                         const sp_conv_shape *s)
 {

@@ -1,18 +1,26 @@
 /* Times of training steps on made-up data. */
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/kernels.h"
 #include "sprat/random.h"
+#include "train/bench_ops.h"
 #include "train/report.h"
 #include "train/step.h"
 
 enum { UNMEASURED = 2 };
 static const double peak_seconds = 0.5;
 
-/* The times of each step, column by column, for medians. */
-typedef struct times {
-    double *step, *forward, *backward, *optim;
-} times;
+/* The times of each step in ms, column by column, for medians. */
+enum { STEP, FORWARD, BACKWARD, OPTIM, OUTSIDE, COLUMNS };
+
+typedef struct bench {
+    sp_session s;
+    sp_bench_opt opt;
+    sp_op_clock clock; /* with opt.ops */
+    double *times[COLUMNS];
+} bench;
 
 /* Noise and labels by chance, once: their values do not change the time. */
 static void fill(const sp_session *s)
@@ -33,87 +41,168 @@ static void fill(const sp_session *s)
         label[i] = i % s->classes;
 }
 
-static sp_err one(sp_session *s, times t, int i)
+static sp_err one(bench *b, int i)
 {
-    sp_batch b = { .rows = (size_t)s->set.train->batch,
-                   .n = s->set.train->batch };
+    sp_session *s = &b->s;
+    sp_batch batch = { .rows = (size_t)s->set.train->batch,
+                       .n = s->set.train->batch };
     double start = sp_now();
     sp_step_result r;
 
-    /* A rate this small keeps the weights finite whatever the settings. */
-    SP_TRY(sp_train_step(s, &b, i, 1e-6, &r));
-    if (i < UNMEASURED)
-        return SP_OK;
     i -= UNMEASURED;
-    t.step[i] = 1e3 * (sp_now() - start);
-    t.forward[i] = 1e3 * r.forward_s;
-    t.backward[i] = 1e3 * r.backward_s;
-    t.optim[i] = 1e3 * r.optim_s;
+    b->clock.step = i;
+    /* A rate this small keeps the weights finite whatever the settings. */
+    SP_TRY(sp_train_step(s, &batch, i + UNMEASURED, 1e-6, &r));
+    if (i < 0)
+        return SP_OK;
+    b->times[STEP][i] = 1e3 * (sp_now() - start);
+    b->times[FORWARD][i] = 1e3 * r.forward_s;
+    b->times[BACKWARD][i] = 1e3 * r.backward_s;
+    b->times[OPTIM][i] = 1e3 * r.optim_s;
+    b->times[OUTSIDE][i] =
+        b->times[STEP][i] - b->times[OPTIM][i] - sp_op_clock_sum(&b->clock, i);
     return SP_OK;
 }
 
-static int by_size(const void *a, const void *b)
+static void report(bench *b, sp_bench *out)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-/* Sorts them. */
-static double median(double *x, int n)
-{
-    qsort(x, (size_t)n, sizeof *x, by_size);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
-
-static void report(const sp_session *s, times t, int steps, sp_bench *out)
-{
-    double batch = s->set.train->batch, peak;
+    const sp_session *s = &b->s;
+    double batch = s->set.train->batch;
+    int steps = b->opt.steps;
 
     *out = (sp_bench){
-        .step_ms = median(t.step, steps),
-        .step_ms_min = t.step[0],
-        .step_ms_max = t.step[steps - 1],
-        .forward_ms = median(t.forward, steps),
-        .backward_ms = median(t.backward, steps),
-        .optim_ms = median(t.optim, steps),
+        .step_ms = sp_median(b->times[STEP], steps),
+        .step_ms_min = b->times[STEP][0],
+        .step_ms_max = b->times[STEP][steps - 1],
+        .forward_ms = sp_median(b->times[FORWARD], steps),
+        .backward_ms = sp_median(b->times[BACKWARD], steps),
+        .optim_ms = sp_median(b->times[OPTIM], steps),
         .peak_rss_mib = sp_peak_rss(),
         .threads = s->threads,
         .ranks = 1,
+        .isa = sp_kernels_isa(sp_kernels_find(s->isa)),
     };
     /* Forward, and backward for inputs and for weights: three products; a
      * multiplication and an addition each. */
     out->gflops =
         2 * 3 * sp_graph_macs(s->train.graph) * batch / (1e6 * out->step_ms);
     out->items_per_s = batch / (1e-3 * out->step_ms);
-    out->isa = sp_kernels_isa(sp_kernels_find(s->isa));
-    peak = sp_kernels_peak(sp_kernels_find(s->isa), s->threads, peak_seconds);
-    out->peak_gflops = peak;
-    out->fraction_of_peak = peak > 0 ? out->gflops / peak : 0;
 }
 
-sp_err sp_bench_run(const sp_config *c, int steps, sp_bench *out)
+static char *copy(const char *text)
 {
-    sp_session s;
-    double *all;
+    char *to = malloc(strlen(text) + 1);
+
+    return to ? strcpy(to, text) : NULL;
+}
+
+/* The operators' lines, and one each for the update and for the rest. The
+ * update reads the gradient twice, first for its norm, and reads and writes
+ * weights and states. */
+static sp_err report_ops(bench *b, sp_bench *out)
+{
+    const sp_optimizer *rule = sp_optim_rule(b->s.optim);
+    double floats = (double)sp_params_count(b->s.params);
+    size_t count = (size_t)b->clock.count;
+    sp_bench_op *update, *rest;
+
+    out->ops = calloc(count + 2, sizeof *out->ops);
+    if (!out->ops)
+        return sp_fail(SP_ENOMEM, "bench: out of memory");
+    out->op_count = count + 2;
+    update = &out->ops[count];
+    rest = update + 1;
+    *update = (sp_bench_op){ .name = copy("optimizer"),
+                             .op = rule->entry.name,
+                             .pass = "update",
+                             .ms = out->optim_ms,
+                             .bytes = sizeof(float) * floats *
+                                      (4 + 2 * rule->state_count) };
+    *rest = (sp_bench_op){ .name = copy("outside"),
+                           .op = "outside",
+                           .pass = "step",
+                           .ms = sp_median(b->times[OUTSIDE], b->opt.steps) };
+    SP_TRY(sp_op_clock_read(&b->clock, out->ops));
+    if (!update->name || !rest->name)
+        return sp_fail(SP_ENOMEM, "bench: out of memory");
+    for (size_t i = 0; i < out->op_count; i++)
+        out->ops[i].share = out->ops[i].ms / out->step_ms;
+    return SP_OK;
+}
+
+/* What the machine can do, once the program's memory is free again. */
+static sp_err report_limits(sp_bench *b)
+{
+    const sp_kernels *k = sp_kernels_find(b->isa);
+
+    b->peak_gflops = sp_kernels_peak(k, b->threads, peak_seconds);
+    b->fraction_of_peak = b->peak_gflops > 0 ? b->gflops / b->peak_gflops : 0;
+    if (!b->ops)
+        return SP_OK;
+    b->bandwidth_gbytes_per_s =
+        sp_kernels_bandwidth(k, b->threads, peak_seconds);
+    if (b->bandwidth_gbytes_per_s == 0)
+        return sp_fail(SP_ENOMEM, "bench: there is no memory to measure its "
+                                  "bandwidth: leave the operators out");
+    for (size_t i = 0; i < b->op_count; i++) {
+        sp_bench_op *o = &b->ops[i];
+        double compute = o->flops / (1e6 * b->peak_gflops);
+        double memory = o->bytes / (1e6 * b->bandwidth_gbytes_per_s);
+        o->bound_ms = fmax(compute, memory);
+        if (o->bound_ms > 0)
+            o->bound_by = compute > memory ? "flops" : "bytes";
+    }
+    return SP_OK;
+}
+
+static sp_err measure(bench *b, sp_bench *out)
+{
+    size_t steps = (size_t)b->opt.steps;
+    double *all = calloc(COLUMNS * steps, sizeof *all);
+    sp_err e = SP_OK;
+
+    if (!all)
+        return sp_fail(SP_ENOMEM, "bench: out of memory");
+    for (size_t i = 0; i < COLUMNS; i++)
+        b->times[i] = all + i * steps;
+    sp_op_clock_open(&b->clock, b->opt.steps);
+    b->s.watch = b->opt.ops ? &b->clock.watch : NULL;
+    fill(&b->s);
+    for (int i = 0; e == SP_OK && i < b->opt.steps + UNMEASURED; i++)
+        e = one(b, i);
+    if (e == SP_OK)
+        report(b, out);
+    if (e == SP_OK && b->opt.ops)
+        e = report_ops(b, out);
+    sp_op_clock_close(&b->clock);
+    free(all);
+    return e;
+}
+
+sp_err sp_bench_run(const sp_config *c, sp_bench_opt opt, sp_bench *out)
+{
+    bench b = { .opt = opt };
     sp_err e;
 
-    if (steps < 1)
-        return sp_fail(SP_EARG, "bench: %d steps: at least 1 is needed", steps);
-    SP_TRY(sp_session_open(&s, c,
+    *out = (sp_bench){ 0 };
+    if (opt.steps < 1)
+        return sp_fail(SP_EARG, "bench: %d steps: at least 1 is needed",
+                       opt.steps);
+    SP_TRY(sp_session_open(&b.s, c,
                            (sp_session_opt){ .train = true, .no_init = true }));
-    all = calloc((size_t)steps * 4, sizeof *all);
-    e = all ? SP_OK : sp_fail(SP_ENOMEM, "bench: out of memory");
-    if (e == SP_OK) {
-        times t = { all, all + steps, all + 2 * steps, all + 3 * steps };
-
-        fill(&s);
-        for (int i = 0; e == SP_OK && i < steps + UNMEASURED; i++)
-            e = one(&s, t, i);
-        if (e == SP_OK)
-            report(&s, t, steps, out);
-    }
-    free(all);
-    sp_session_close(&s);
+    e = measure(&b, out);
+    sp_session_close(&b.s);
+    if (e == SP_OK)
+        e = report_limits(out);
+    if (e != SP_OK)
+        sp_bench_free(out);
     return e;
+}
+
+void sp_bench_free(sp_bench *b)
+{
+    for (size_t i = 0; i < b->op_count; i++)
+        free(b->ops[i].name);
+    free(b->ops);
+    *b = (sp_bench){ 0 };
 }

@@ -56,9 +56,10 @@ typedef struct sp_session {
     int threads;
     const char *isa;
     sp_params *params;
-    sp_program train, eval; /* graph NULL: not asked for */
-    sp_dataset *data;       /* NULL: not asked for */
-    sp_optim *optim;        /* NULL: not asked for */
+    sp_program train, eval;       /* graph NULL: not asked for */
+    sp_dataset *data;             /* NULL: not asked for */
+    sp_optim *optim;              /* NULL: not asked for */
+    const struct sp_watch *watch; /* of training's runs; NULL: nobody */
 } sp_session;
 
 /* What to open. */

@@ -23,6 +23,7 @@ static sp_run part_run(const sp_session *s, const sp_batch *b, int64_t step,
         .seed = (uint64_t)s->set.train->seed,
         .step = step,
         .row = (int64_t)b->row + first,
+        .watch = s->watch,
     };
 }
 
