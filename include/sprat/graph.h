@@ -41,8 +41,9 @@ typedef struct sp_shape {
 } sp_shape;
 
 /* A value of the program. `data` and `grad` are set by sp_compile(); `grad` is
- * NULL where no gradient flows. Their memory is shared with other tensors
- * unless the tensor is an input or output. Owned by the graph. */
+ * NULL where no gradient flows. Their memory is shared with other tensors, and
+ * `data` may stand elsewhere in backward than in forward, unless the tensor is
+ * an input or output. Owned by the graph. */
 typedef struct sp_tensor {
     sp_shape shape;
     sp_dtype dtype;
@@ -115,6 +116,10 @@ typedef struct sp_kernels sp_kernels;
 typedef struct sp_graph_opt {
     bool train;       /* record for training: plan a backward pass */
     bool no_planner;  /* every buffer gets its own memory; same results */
+    bool recompute;   /* keep no output from forward to backward that its
+                         operator can compute again (batch norms), where that
+                         lowers the planned memory: one more pass over input
+                         and output for each; same results */
     int threads;      /* used by every operator; 0 counts as 1 */
     const char *isa;  /* NULL or "auto": the best this CPU has; else its name */
     bool reference;   /* convolution by im2col and BLAS instead of tiles */
@@ -167,7 +172,8 @@ SP_MUST sp_err sp_compile(sp_graph *g);
 
 typedef struct sp_memory {
     size_t planned;     /* bytes of all values, gradients and saved data */
-    size_t unplanned;   /* the same if every buffer had its own memory */
+    size_t unplanned;   /* the same if every buffer had its own memory; a value
+                           that is computed again has two */
     size_t lower_bound; /* the most that is live at one time: no plan can do
                            with less */
     size_t scratch;     /* bytes of the shared work space, not in the above */

@@ -38,6 +38,12 @@ typedef struct sp_op {
      * there is one. */
     const char *(*algorithm)(const sp_node *n, sp_pass pass);
 
+    /* Write y[0], the only output, once more: the bits that forward wrote, from
+     * the inputs in recompute_x, from what forward saved, and from parameters;
+     * nothing else may change. Runs within backward, with the same run.
+     * NULL: the output has to be kept for those that read it in backward. */
+    void (*recompute)(const sp_node *n, const sp_run *r);
+
     /* Record the op at an odd shape number i on inputs of its own, and return
      * its output (float, any shape), or NULL when there are no more. Gradient
      * checks run over these. */
@@ -64,6 +70,7 @@ struct sp_node {
 
     /* Set by shape(). */
     unsigned keep_x, keep_y; /* bit i: backward reads x[i]->data, y[i]->data */
+    unsigned recompute_x;    /* bit i: recompute reads x[i]->data */
     bool inplace;   /* y[0] may take the memory of x[0]: element by element */
     size_t saved;   /* bytes that forward leaves for backward */
     size_t scratch; /* bytes of work space within one call */

@@ -35,6 +35,7 @@ typedef struct sp_train_cfg {
     int seed;
     int threads; /* 0: as many as the affinity mask allows */
     bool planner;
+    int recompute;  /* choices: none|norm; see sp_graph_opt.recompute */
     int isa;        /* choices: auto|base|avx2|avx512|neon */
     bool reference; /* convolution by im2col and BLAS */
     double label_smoothing;

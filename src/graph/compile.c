@@ -1,34 +1,13 @@
 /* Compiling: what the loss reaches, which gradient is written first and which
- * is final when, how long every buffer lives, and where it stands.
- *
- * Time: forward of step i is at i, its backward at 2 * steps - 1 - i.
- */
+ * is final when, and where every buffer stands. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/plan.h"
-#include "graph/program.h"
+#include "graph/lives.h"
 #include "kernels/kernels.h"
 
-/* The buffers under planning. */
-typedef struct sp_blocks {
-    sp_block *at;
-    int count;
-    size_t unplanned; /* bytes without sharing; SIZE_MAX: too many */
-} sp_blocks;
-
 static sp_value *value_of(sp_tensor *t) { return (sp_value *)t; }
-
-static int backward_time(const sp_graph *g, int step)
-{
-    return 2 * g->steps.count - 1 - step;
-}
-
-static int end_time(const sp_graph *g)
-{
-    return g->opt.train ? 2 * g->steps.count - 1 : g->steps.count - 1;
-}
 
 /* Whether a gradient with respect to a value is of use to anyone; those of
  * earlier values are known. */
@@ -106,85 +85,6 @@ static sp_err prepare_backward(sp_graph *g)
     return check_reached(g);
 }
 
-static int add_block(sp_blocks *b, size_t size, int first, int last)
-{
-    size = (size + SP_ALIGN - 1) / SP_ALIGN * SP_ALIGN;
-    b->at[b->count] = (sp_block){ size, first, last, 0 };
-    b->unplanned =
-        size > SIZE_MAX - b->unplanned ? SIZE_MAX : b->unplanned + size;
-    return b->count++;
-}
-
-/* Lengthen a block's life. */
-static void live_until(sp_blocks *b, int block, int time)
-{
-    if (b->at[block].last < time)
-        b->at[block].last = time;
-}
-
-/* Every value lives from its step to its last reader. */
-static void add_values(sp_graph *g, sp_blocks *b)
-{
-    for (int i = 0; i < g->values.count; i++) {
-        sp_value *v = sp_value_at(g, i);
-        size_t size = sp_count(v->t.shape) * 4; /* both dtypes */
-        int first = v->producer < 0 ? 0 : v->producer;
-        int last = v->producer < 0 || v->output ? end_time(g) : first;
-        v->block = add_block(b, size, first, last);
-    }
-    for (int i = 0; i < g->steps.count; i++) {
-        sp_step *s = sp_step_at(g, i);
-        const sp_node *n = &s->node;
-        int back = backward_time(g, i);
-        for (int k = 0; k < n->x_count; k++)
-            live_until(b, value_of(n->x[k])->block,
-                       s->reached && (n->keep_x >> k & 1) ? back : i);
-        for (int k = 0; k < n->y_count; k++)
-            if (s->reached && (n->keep_y >> k & 1))
-                live_until(b, value_of(n->y[k])->block, back);
-        if (n->saved)
-            s->saved_block = add_block(b, n->saved, i, s->reached ? back : i);
-    }
-}
-
-/* Every gradient lives from its first writer to its value's own step. */
-static void add_grads(sp_graph *g, sp_blocks *b)
-{
-    for (int i = g->steps.count - 1; i >= 0; i--) {
-        const sp_step *s = sp_step_at(g, i);
-        for (int k = 0; s->reached && k < s->node.x_count; k++) {
-            sp_value *v = value_of(s->node.x[k]);
-            int last =
-                v->producer < 0 ? end_time(g) : backward_time(g, v->producer);
-            if (v->reached && v->grad_block < 0)
-                v->grad_block = add_block(b, sp_count(v->t.shape) * 4,
-                                          backward_time(g, i), last);
-        }
-    }
-    if (g->loss && g->loss->reached) /* written before the first step */
-        g->loss->grad_block =
-            add_block(b, sp_count(g->loss->t.shape) * 4, g->steps.count,
-                      backward_time(g, g->loss->producer));
-}
-
-/* Let an element-wise step's result take its input's memory where nobody
- * reads the input afterwards. */
-static void share_in_place(sp_graph *g, sp_blocks *b)
-{
-    for (int i = 0; i < g->steps.count; i++) {
-        const sp_node *n = &sp_step_at(g, i)->node;
-        if (!n->inplace || n->x_count == 0)
-            continue;
-        sp_value *x = value_of(n->x[0]), *y = value_of(n->y[0]);
-        sp_block *from = &b->at[x->block], *to = &b->at[y->block];
-        if (x->producer < 0 || from->last != i || from->size != to->size)
-            continue;
-        from->last = to->last;
-        *to = (sp_block){ 0, to->first, to->first, 0 };
-        y->block = x->block;
-    }
-}
-
 static sp_err allocate(sp_graph *g, const sp_blocks *b)
 {
     if (!g->opt.no_planner) {
@@ -225,7 +125,9 @@ static void set_pointers(sp_graph *g, const sp_blocks *b)
 {
     for (int i = 0; i < g->values.count; i++) {
         sp_value *v = sp_value_at(g, i);
-        v->t.data = place(g, b, v->block);
+        v->data[0] = place(g, b, v->block);
+        v->data[1] = v->again ? place(g, b, v->again_block) : v->data[0];
+        v->t.data = v->data[0];
         v->t.grad = place(g, b, v->grad_block);
         if (v->producer < 0)
             memset(v->t.data, 0, sp_count(v->t.shape) * 4);
@@ -237,30 +139,53 @@ static void set_pointers(sp_graph *g, const sp_blocks *b)
     }
 }
 
+/* Place every block; *need becomes the bytes that takes. */
+static sp_err place_all(sp_blocks *b, size_t *need)
+{
+    if (sp_plan(b->at, b->count, need) != 0)
+        return sp_fail(SP_ENOMEM, "planning: out of memory");
+    return SP_OK;
+}
+
+/* Compute values again where that needs less memory. The planner does not
+ * always find the shortest plan, so what it finds decides. */
+static sp_err plan_recompute(sp_graph *g, sp_blocks *b, size_t *need)
+{
+    size_t kept = *need;
+
+    SP_TRY(sp_recompute_choose(g, b));
+    sp_recompute_apply(g, b);
+    SP_TRY(place_all(b, need));
+    if (*need < kept)
+        return SP_OK;
+    sp_recompute_undo(g, b);
+    return place_all(b, need);
+}
+
 static sp_err plan_memory(sp_graph *g, sp_blocks *b)
 {
-    add_values(g, b);
-    if (g->opt.train)
-        add_grads(g, b);
+    sp_memory *m = &g->memory;
+
+    sp_lives(g, b);
     if (b->unplanned > SIZE_MAX / 4) /* sums of offsets and sizes must fit */
         return sp_fail(SP_ENOMEM,
                        "activations: more bytes than memory has addresses; "
                        "smaller images or a smaller train.%s need less",
                        g->opt.train ? "micro_batch" : "eval_batch");
-    g->memory.unplanned = b->unplanned;
     for (int i = 0; i < g->steps.count; i++) {
         size_t scratch = sp_step_at(g, i)->node.scratch;
-        if (scratch > g->memory.scratch)
-            g->memory.scratch = scratch;
+        if (scratch > m->scratch)
+            m->scratch = scratch;
     }
     if (!g->opt.no_planner)
-        share_in_place(g, b);
-    g->memory.lower_bound =
-        sp_plan_lower_bound(b->at, b->count, end_time(g) + 1);
-    if (sp_plan(b->at, b->count, &g->memory.planned) != 0)
-        return sp_fail(SP_ENOMEM, "planning: out of memory");
+        sp_lives_in_place(g, b);
+    SP_TRY(place_all(b, &m->planned));
+    if (g->opt.train && g->opt.recompute)
+        SP_TRY(plan_recompute(g, b, &m->planned));
+    m->lower_bound = sp_plan_lower_bound(b->at, b->count, sp_end_time(g) + 1);
+    m->unplanned = b->unplanned;
     if (g->opt.no_planner)
-        g->memory.planned = b->unplanned;
+        m->planned = m->unplanned;
     if (g->opt.no_memory)
         return SP_OK;
     SP_TRY(allocate(g, b));
@@ -281,7 +206,7 @@ sp_err sp_compile(sp_graph *g)
     if (g->opt.train)
         SP_TRY(prepare_backward(g));
 
-    size_t room = (size_t)(2 * g->values.count + g->steps.count + 1);
+    size_t room = (size_t)sp_lives_most(g) + 1;
     sp_blocks b = { .at = malloc(room * sizeof *b.at) };
     if (!b.at)
         return sp_fail(SP_ENOMEM, "compiling: out of memory");

@@ -68,16 +68,21 @@ int sp_plan(sp_block *b, int count, size_t *need)
     return 0;
 }
 
-size_t sp_plan_lower_bound(const sp_block *b, int count, int times)
+size_t *sp_plan_profile(const sp_block *b, int count, int times)
 {
-    size_t *live = calloc((size_t)times + 1, sizeof *live), most = 0;
+    size_t *live = calloc((size_t)times + 1, sizeof *live);
 
-    if (!live)
-        return 0;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; live && i < count; i++)
         for (int t = b[i].first; t <= b[i].last; t++)
             live[t] += b[i].size;
-    for (int t = 0; t < times; t++)
+    return live;
+}
+
+size_t sp_plan_lower_bound(const sp_block *b, int count, int times)
+{
+    size_t *live = sp_plan_profile(b, count, times), most = 0;
+
+    for (int t = 0; live && t < times; t++)
         most = live[t] > most ? live[t] : most;
     free(live);
     return most;

@@ -16,6 +16,10 @@ typedef struct sp_block {
  * memory. */
 int sp_plan(sp_block *b, int count, size_t *need);
 
+/* The bytes that are live at each time from 0 to times - 1; to be freed. NULL:
+ * out of memory. */
+size_t *sp_plan_profile(const sp_block *b, int count, int times);
+
 /* The most bytes that are live at one time: no plan needs less. `times` is
  * one more than the largest `last`. 0 when out of memory. */
 size_t sp_plan_lower_bound(const sp_block *b, int count, int times);

@@ -11,7 +11,13 @@ typedef struct sp_value {
     int producer;          /* index of the node; -1: an input */
     const char *output;    /* the name it is kept under; NULL: none */
     bool reached;          /* by the loss: has a gradient */
+    int last_forward;      /* time of the last reader in forward */
+    int first_back;        /* of the first reader in backward */
+    int last_back;         /* of the last one; 0: none */
+    bool again;            /* computed again at first_back */
     int block, grad_block; /* in the plan; -1: none */
+    int again_block;       /* where it is computed again; if it is */
+    void *data[2];         /* t.data in forward, and from first_back on */
 } sp_value;
 
 /* A node with what only the graph needs. */
@@ -19,6 +25,9 @@ typedef struct sp_step {
     sp_node node; /* first */
     bool reached; /* runs in backward */
     int saved_block;
+    /* The steps that compute their values again before this one's backward, in
+     * order: a list through next_again. */
+    struct sp_step *first_again, *next_again;
 } sp_step;
 
 /* A growing array of pointers. */
@@ -67,6 +76,14 @@ static inline sp_value *sp_value_at(const sp_graph *g, int i)
 static inline sp_step *sp_step_at(const sp_graph *g, int i)
 {
     return g->steps.at[i];
+}
+
+/* The value that a step's operator could compute again; NULL: none. */
+static inline sp_value *sp_step_again(const sp_step *s)
+{
+    const sp_node *n = &s->node;
+
+    return n->op->recompute && n->y_count == 1 ? (sp_value *)n->y[0] : NULL;
 }
 
 /* Give a store its blocks, gradients too when `grads`; no effect when they are

@@ -15,19 +15,40 @@ static sp_run complete(const sp_graph *g, const sp_run *run)
     return r;
 }
 
-static void forward(const sp_node *n, const sp_run *r)
+static void forward(const sp_step *s, const sp_run *r)
 {
+    sp_value *v = sp_step_again(s);
+
+    if (v)
+        v->t.data = v->data[0];
     sp_lap(r, NULL, SP_FORWARD);
-    n->op->forward(n, r);
-    sp_lap(r, n, SP_FORWARD);
+    s->node.op->forward(&s->node, r);
+    sp_lap(r, &s->node, SP_FORWARD);
 }
 
-static void backward(const sp_node *n, const sp_run *r)
+/* Compute again what this step's backward is the first to read. From here on
+ * the value stands in other memory, until its next forward: the operators in
+ * between are those of backward that read it. Callers do not see it, since
+ * inputs and outputs are kept. */
+static void recompute(const sp_step *reader, const sp_run *r)
 {
+    for (const sp_step *s = reader->first_again; s; s = s->next_again) {
+        sp_value *v = sp_step_again(s);
+
+        v->t.data = v->data[1];
+        sp_lap(r, NULL, SP_RECOMPUTE);
+        s->node.op->recompute(&s->node, r);
+        sp_lap(r, &s->node, SP_RECOMPUTE);
+    }
+}
+
+static void backward(const sp_step *s, const sp_run *r)
+{
+    recompute(s, r);
     sp_lap(r, NULL, SP_BACKWARD);
-    n->op->backward(n, r);
-    if (!n->op->parts)
-        sp_lap(r, n, SP_BACKWARD);
+    s->node.op->backward(&s->node, r);
+    if (!s->node.op->parts)
+        sp_lap(r, &s->node, SP_BACKWARD);
 }
 
 void sp_forward(sp_graph *g, const sp_run *run)
@@ -35,7 +56,7 @@ void sp_forward(sp_graph *g, const sp_run *run)
     sp_run r = complete(g, run);
 
     for (int i = 0; i < g->steps.count; i++)
-        forward(&sp_step_at(g, i)->node, &r);
+        forward(sp_step_at(g, i), &r);
 }
 
 double sp_loss(const sp_graph *g, const sp_run *run)
@@ -71,7 +92,7 @@ void sp_backward(sp_graph *g, const sp_run *run, sp_ready ready, void *arg)
         const sp_node *n = &s->node;
         if (!s->reached)
             continue;
-        backward(n, &r);
+        backward(s, &r);
         for (int k = 0; ready && k < n->p_count; k++)
             if (!n->p[k]->buffer && g->final[n->p[k]->index] == i)
                 ready(arg, n->p[k]);
@@ -121,7 +142,7 @@ void sp_find_nonfinite(sp_graph *g, const sp_run *run, const char **where)
     *where = NULL;
     for (int i = 0; i < g->steps.count; i++) {
         const sp_node *n = &sp_step_at(g, i)->node;
-        forward(n, &r);
+        forward(sp_step_at(g, i), &r);
         if (!forward_finite(n, &r)) {
             found(g, n, "forward", where);
             return;
@@ -134,7 +155,7 @@ void sp_find_nonfinite(sp_graph *g, const sp_run *run, const char **where)
         const sp_step *s = sp_step_at(g, i);
         if (!s->reached)
             continue;
-        backward(&s->node, &r);
+        backward(s, &r);
         if (!backward_finite(&s->node, &r)) {
             found(g, &s->node, "backward", where);
             return;

@@ -16,6 +16,7 @@
  *
  * Shapes: x {t,n,h,w,c}, add the same, gamma, beta, mean, var {c} -> y as x.
  * Saved:  mean and 1/sqrt(var + eps), 2 c floats.
+ * Recomputed: y, from x, add and what is saved.
  * Errors: SP_ESHAPE when add or a parameter has another size; SP_EARG when eps
  *         or the momentum is out of range.
  * Source: Ioffe, Szegedy 2015, "Batch Normalization", algorithms 1 and 2.
@@ -118,6 +119,7 @@ static sp_err normalize_shape(sp_node *n)
         SP_TRY(check_add(n));
     n->y[0]->shape = s;
     n->keep_x = 1;
+    n->recompute_x = n->x_count > 1 ? 3 : 1;
     /* Without a sum, the sign of y follows from x, which is read anyway. */
     n->keep_y = a->relu && n->x_count > 1;
     n->inplace = !n->train;
@@ -164,6 +166,23 @@ static void running_statistics(const sp_node *n, float *mean, float *invstd)
     }
 }
 
+/* y from the statistics, one and the same loop each time it is called for. */
+static void apply(const sp_node *n, const sp_norm_how *how, const work *w,
+                  const float *mean, const float *invstd)
+{
+    for (int i = 0; i < how->c; i++)
+        w->scale[i] = n->p[GAMMA]->value[i] * invstd[i];
+    sp_norm_apply(how, &(sp_norm_forward){
+                           .x = n->x[0]->data,
+                           .add = n->x_count > 1 ? n->x[1]->data : NULL,
+                           .mean = mean,
+                           .scale = w->scale,
+                           .shift = n->p[BETA]->value,
+                           .relu = ((const normalize_attr *)n->attr)->relu,
+                           .y = n->y[0]->data,
+                       });
+}
+
 static void normalize_forward(const sp_node *n, const sp_run *r)
 {
     work w = open_work(n);
@@ -179,17 +198,23 @@ static void normalize_forward(const sp_node *n, const sp_run *r)
     } else {
         running_statistics(n, mean, invstd);
     }
-    for (int i = 0; i < how.c; i++)
-        w.scale[i] = n->p[GAMMA]->value[i] * invstd[i];
-    sp_norm_apply(&how, &(sp_norm_forward){
-                            .x = n->x[0]->data,
-                            .add = n->x_count > 1 ? n->x[1]->data : NULL,
-                            .mean = mean,
-                            .scale = w.scale,
-                            .shift = n->p[BETA]->value,
-                            .relu = ((const normalize_attr *)n->attr)->relu,
-                            .y = n->y[0]->data,
-                        });
+    apply(n, &how, &w, mean, invstd);
+}
+
+static void normalize_recompute(const sp_node *n, const sp_run *r)
+{
+    work w = open_work(n);
+    sp_norm_how how = how_of(n, r, &w);
+    const float *saved = n->saved_data;
+
+    if (how.rows == 0)
+        return;
+    if (r->train) {
+        apply(n, &how, &w, saved, saved + how.c);
+    } else {
+        running_statistics(n, w.mean, w.invstd);
+        apply(n, &how, &w, w.mean, w.invstd);
+    }
 }
 
 /* Parameter gradients, and the tables of dx, from the sums. */
@@ -277,6 +302,7 @@ const sp_op sp_op_normalize = {
     .shape = normalize_shape,
     .forward = normalize_forward,
     .backward = normalize_backward,
+    .recompute = normalize_recompute,
     .example = normalize_example,
 };
 

@@ -36,6 +36,10 @@ static const sp_key train_keys[] = {
     { "planner", SP_BOOL, TRAIN(planner), "true", 0, 0,
       "share memory between values that are not needed at the same time",
       NULL },
+    { "recompute", SP_CHOICE, TRAIN(recompute), "none", 0, 0,
+      "norm: compute outputs of batch norms again in backward where that needs "
+      "less memory; same bits",
+      "none|norm" },
     { "isa", SP_CHOICE, TRAIN(isa), "auto", 0, 0,
       "instruction set; auto: the best that the CPU has",
       "auto|base|avx2|avx512|neon" },

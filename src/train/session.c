@@ -57,6 +57,7 @@ static sp_graph_opt graph_opt(const sp_session *s, bool train, bool no_memory)
     return (sp_graph_opt){
         .train = train,
         .no_planner = !cfg->planner,
+        .recompute = cfg->recompute != 0,
         .threads = s->threads,
         .isa = sp_isa_choice(cfg->isa),
         .reference = cfg->reference,
