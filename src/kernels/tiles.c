@@ -13,7 +13,7 @@
  * memory before and after the loop over the channels. */
 
 /* Enough independent sums to hide the latency of a multiply-add. */
-enum { ROWS = SP_ROWS, PEAK_SUMS = 12 };
+enum { ROWS = SP_ROWS, PEAK_SUMS = ROWS > 6 ? 2 * ROWS : 12 };
 
 static void tile_2(const sp_tile *a)
 {
@@ -164,7 +164,8 @@ static void copy_rows(const float *from, size_t ld, size_t count, int valid,
 
 static float peak(size_t turns)
 {
-    sp_vec sum[PEAK_SUMS], a = sp_splat(0.999f), b = sp_splat(0.001f);
+    /* Too small to change a sum, which the compiler must not see. */
+    sp_vec sum[PEAK_SUMS], a = sp_splat((float)turns * 0x1p-64f);
     float total = 0;
 
     /* All different, or the compiler sees that one sum will do. */
@@ -172,7 +173,7 @@ static float peak(size_t turns)
         sum[j] = sp_splat((float)(j + 2));
     for (size_t i = 0; i < turns; i++)
         for (int j = 0; j < PEAK_SUMS; j++)
-            sum[j] = sum[j] * a + b;
+            sum[j] += sum[j] * a; /* on Arm, too, one instruction */
     for (int j = 0; j < PEAK_SUMS; j++)
         total += sum[j][0];
     return total;
