@@ -146,8 +146,25 @@ check_json() {
     peak_rss_mib threads ranks isa; do
     said out "\"$key\":"
   done
+  expect 0 bench tiny.yaml --steps 3 --ops --json
+  only_json
+  for key in name op pass algorithm; do
+    said out "\"$key\":(\"[a-z]|null)"
+  done
+  for key in ms gflops gbytes_per_s share bound; do
+    said out "\"$key\":[0-9.e-]+[,}]"
+  done
+  said out '"bandwidth_gbytes_per_s":[0-9]' '"bound_by":"bytes"' \
+    '"ops":\[\{"name":"fc1","op":"matmul","pass":"forward",' \
+    '\{"name":"fc1","op":"matmul","pass":"backward bias",' \
+    '"op":"sgd","pass":"update"' '"op":"outside","pass":"step".*\]\}$'
   expect 0 info tiny.yaml
   expect 0 bench tiny.yaml --steps 3
+  [ "$(wc -l <out)" -eq 7 ] || fault "want 7 lines without --ops"
+  expect 0 bench tiny.yaml --steps 3 --ops
+  said out '^fc1 +matmul +forward +[a-z0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ %' \
+    '^relu +relu +backward ' '^optimizer +sgd +update' '^outside +outside' \
+    '^2 +matmul +backward weights' '^all '
 }
 
 check_run() {

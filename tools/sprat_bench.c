@@ -83,7 +83,13 @@ static void print_summary(const sp_bench *b)
 static void print_head(const char *first, int wide)
 {
     printf("\n%-*s %-13s %-16s %-9s %9s %8s %7s %7s %6s\n", wide, first,
-           "operator", "pass", "by", "ms", "GFLOP/s", "GB/s", "share", "bound");
+           "operator", "pass", "algorithm", "ms", "GFLOP/s", "GB/s", "share",
+           "bound");
+}
+
+static const char *algorithm(const sp_bench_op *o)
+{
+    return o->algorithm ? o->algorithm : "";
 }
 
 /* Products are told by what they compute, the others by what they move. */
@@ -98,22 +104,25 @@ static void print_op(const char *first, int wide, const sp_bench_op *o)
     if (o->bound_ms > 0)
         snprintf(bound, sizeof bound, "%.0f %%", 100 * o->bound_ms / o->ms);
     printf("%-*s %-13s %-16s %-9s %9.3f %8s %7s %5.1f %% %6s%s%s\n", wide,
-           first, o->op, o->pass, o->algorithm ? o->algorithm : "", o->ms,
-           flops, bytes, 100 * o->share, bound, o->bound_by ? " " : "",
+           first, o->op, o->pass, algorithm(o), o->ms, flops, bytes,
+           100 * o->share, bound, o->bound_by ? " " : "",
            o->bound_by ? o->bound_by : "");
 }
 
 static bool same_kind(const sp_bench_op *a, const sp_bench_op *b)
 {
-    return strcmp(a->op, b->op) == 0 && strcmp(a->pass, b->pass) == 0;
+    return strcmp(a->op, b->op) == 0 && strcmp(a->pass, b->pass) == 0 &&
+           strcmp(algorithm(a), algorithm(b)) == 0;
 }
 
-/* One line for each kind of operator and pass, where the first of it stands:
- * sums over all of it. */
+/* One line for each kind of operator, pass and algorithm, in the order of their
+ * first: sums over all of it. */
 static void print_kinds(const sp_bench *b)
 {
     for (size_t i = 0; i < b->op_count; i++) {
-        sp_bench_op sum = { .op = b->ops[i].op, .pass = b->ops[i].pass };
+        sp_bench_op sum = { .op = b->ops[i].op,
+                            .pass = b->ops[i].pass,
+                            .algorithm = b->ops[i].algorithm };
         size_t first = 0;
         int count = 0;
         char calls[16];
