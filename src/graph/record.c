@@ -21,6 +21,22 @@ size_t sp_count(sp_shape s)
     return (size_t)s.t * (size_t)s.n * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
+/* Say which there are. */
+static void refuse_isa(sp_graph *g, const char *isa)
+{
+    char has[64] = "";
+    const sp_kernels *k;
+
+    for (int i = 0; (k = sp_kernels_at(i)); i++) {
+        size_t at = strlen(has);
+        snprintf(has + at, sizeof has - at, "%s%s", i ? ", " : "",
+                 sp_kernels_isa(k));
+    }
+    sp_graph_fail(g, SP_EARG,
+                  "isa '%s' is unknown or not on this processor, which has %s",
+                  isa, has);
+}
+
 sp_graph *sp_graph_new(sp_params *p, sp_graph_opt opt)
 {
     sp_graph *g = calloc(1, sizeof *g);
@@ -34,8 +50,7 @@ sp_graph *sp_graph_new(sp_params *p, sp_graph_opt opt)
     g->dummy.t.name = "";
     g->kernels = sp_kernels_find(opt.isa);
     if (!g->kernels)
-        sp_graph_fail(g, SP_EARG,
-                      "isa '%s' is unknown or not on this processor", opt.isa);
+        refuse_isa(g, opt.isa);
     return g;
 }
 
