@@ -127,6 +127,11 @@ YAML
   expect 2 check tiny.yaml train.batch
   said err 'train.batch=VALUE'
   expect 0 check tiny.yaml
+  # Of another kind of CPU.
+  local isa=neon
+  [ "$(uname -m)" != aarch64 ] || isa=avx2
+  expect 2 check tiny.yaml train.isa=$isa
+  said err "isa '$isa' .*not on this processor, which has .*base"
   expect 2 check tiny.yaml data.name=cifar10 data.root=nowhere
   said err 'nowhere'
 }
