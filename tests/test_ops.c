@@ -191,6 +191,65 @@ START_TEST(threads_and_planner_do_not_change_bits)
 }
 END_TEST
 
+/* The first operator, on its own. */
+static const sp_node *first(const sp_graph *g)
+{
+    return &sp_step_at(g, 0)->node;
+}
+
+static void check_recompute(const sp_op *op, sp_graph *g, const sp_run *valid)
+{
+    const sp_node *n = first(g);
+    sp_run run = *valid;
+    size_t count = sp_count(n->y[0]->shape), bytes = count * sizeof(float);
+    float *y = malloc(bytes), *buffers[8];
+
+    ck_assert_ptr_nonnull(y);
+    run.kernels = g->kernels;
+    run.threads = 2;
+    memset(n->y[0]->data, 0, bytes);
+    op->forward(n, &run);
+    memcpy(y, n->y[0]->data, bytes);
+    for (int i = 0; i < n->p_count; i++) {
+        size_t size = n->p[i]->count * sizeof(float);
+        buffers[i] = malloc(size);
+        ck_assert_ptr_nonnull(buffers[i]);
+        memcpy(buffers[i], n->p[i]->value, size);
+    }
+    memset(n->y[0]->data, 0, bytes);
+    memset(n->scratch_data, 255, n->scratch);
+    op->recompute(n, &run);
+    same_bits(n->y[0]->data, y, count, "what is computed again", op);
+    for (int i = 0; i < n->p_count; i++) {
+        same_bits(n->p[i]->value, buffers[i], n->p[i]->count, n->p[i]->name,
+                  op);
+        free(buffers[i]);
+    }
+    free(y);
+}
+
+/* What is computed again in backward has forward's bits, and running statistics
+ * are not updated twice. */
+START_TEST(recomputing_repeats_the_bits)
+{
+    const sp_op *op = ops[_i];
+    sp_params *p;
+    sp_graph *g;
+
+    if (!op->recompute)
+        return;
+    for (int i = 0; (g = open_example(op, i, (sp_graph_opt){ 0 }, &p)); i++) {
+        for (int kind = 0; kind < 3; kind++) {
+            sp_run run = whole(g);
+            run.train = kind != 1;
+            run.n -= kind == 2;
+            check_recompute(op, g, &run);
+        }
+        close_example(g, p);
+    }
+}
+END_TEST
+
 /* With no valid rows there is nothing to do, and parameters get zeros. */
 START_TEST(no_rows_give_zero_gradients)
 {
@@ -249,6 +308,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, gradients_match_differences, 0, OPS);
     tcase_add_loop_test(tc, threads_and_planner_do_not_change_bits, 0, OPS);
+    tcase_add_loop_test(tc, recomputing_repeats_the_bits, 0, OPS);
     tcase_add_loop_test(tc, no_rows_give_zero_gradients, 0, OPS);
     tcase_add_loop_test(tc, micro_batches_add_up, 0, OPS);
     suite_add_tcase(s, tc);

@@ -184,6 +184,47 @@ START_TEST(planned_memory_does_not_show)
 }
 END_TEST
 
+/* Nor what is computed again in backward, with the plan and without. Batch
+ * norms' running statistics, among the buffers, are updated once. */
+START_TEST(recomputing_does_not_show)
+{
+    static const bool gains[NETWORKS] = { true, true, true, false };
+    network a = make(_i, BATCH, (sp_graph_opt){ .threads = 1 });
+    network b =
+        make(_i, BATCH, (sp_graph_opt){ .threads = 1, .recompute = true });
+    network c = make(_i, BATCH, (sp_graph_opt){ .threads = 1 });
+    network d = make(
+        _i, BATCH,
+        (sp_graph_opt){ .threads = 1, .recompute = true, .no_planner = true });
+    size_t kept = sp_graph_memory(a.graph).planned;
+    size_t again = sp_graph_memory(b.graph).planned;
+
+    ck_assert_uint_le(again, kept);
+    ck_assert_int_eq(again < kept, gains[_i]); /* mlp has no norms */
+    assert_same_training(&a, 1, &b, 1);
+    assert_same_training(&c, 1, &d, 1);
+}
+END_TEST
+
+/* The same over a batch in pieces. */
+START_TEST(recomputing_pieces_does_not_show)
+{
+    network a = make(_i, BATCH, (sp_graph_opt){ .threads = 2 });
+    network b =
+        make(_i, BATCH, (sp_graph_opt){ .threads = 2, .recompute = true });
+    double loss[2][3];
+
+    for (int i = 0; i < 3; i++) {
+        loss[0][i] = run_rows(&a, i, i, 2);
+        loss[1][i] = run_rows(&b, i, i, 2);
+    }
+    ck_assert_mem_eq(loss[0], loss[1], sizeof loss[0]);
+    assert_same_params(&a, &b);
+    unmake(&a);
+    unmake(&b);
+}
+END_TEST
+
 START_TEST(threads_do_not_show)
 {
     network a = make(_i, BATCH, (sp_graph_opt){ .threads = 1 });
@@ -271,6 +312,8 @@ int main(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, planned_memory_does_not_show, 0, NETWORKS);
+    tcase_add_loop_test(tc, recomputing_does_not_show, 0, NETWORKS);
+    tcase_add_loop_test(tc, recomputing_pieces_does_not_show, 0, NETWORKS);
     tcase_add_loop_test(tc, threads_do_not_show, 0, NETWORKS);
     tcase_add_loop_test(tc, threads_do_not_show_without_planner_and_tiles, 0,
                         NETWORKS);

@@ -143,6 +143,46 @@ START_TEST(info_counts_without_data_or_memory)
 }
 END_TEST
 
+static sp_memory memory_of(const char *const *overrides)
+{
+    sp_config *c = runs_config(&r, overrides);
+    sp_memory m;
+    sp_info i;
+
+    if (sp_info_open(c, &i) != SP_OK)
+        ck_abort_msg("%s", sp_last_error());
+    m = i.memory;
+    sp_info_close(&i);
+    sp_config_free(c);
+    return m;
+}
+
+/* The plan takes hardly more than what lives at once, and a third less when
+ * only convolutions' outputs and every second residual sum are kept. */
+START_TEST(recomputing_norms_needs_less_memory)
+{
+    static const char *const networks[][2] = {
+        { "model.name=resnet", "model.depth=18" },
+        { "model.name=resnet", "model.depth=20" },
+        { "model.name=resnet", "model.depth=110" },
+        { "model.name=vgg", "model.depth=19" },
+    };
+    const char *with[] = { networks[_i][0],
+                           networks[_i][1],
+                           "data.shape=[32,32,3]",
+                           "train.batch=128",
+                           NULL,
+                           NULL };
+    sp_memory kept = memory_of(with), again;
+
+    with[4] = "train.recompute=norm";
+    again = memory_of(with);
+    ck_assert_uint_le(again.planned * 3, kept.planned * 2 + (3 << 20));
+    ck_assert_uint_le(kept.planned * 100, kept.lower_bound * 103);
+    ck_assert_uint_le(again.planned * 100, again.lower_bound * 103);
+}
+END_TEST
+
 static sp_session open_with(sp_config *c, sp_session_opt opt)
 {
     sp_session s;
@@ -334,6 +374,7 @@ int main(void)
     tcase_add_loop_test(tc, a_model_must_give_logits, 0, 4);
     tcase_add_test(tc, what_ends_too_late_is_warned_of);
     tcase_add_test(tc, info_counts_without_data_or_memory);
+    tcase_add_loop_test(tc, recomputing_norms_needs_less_memory, 0, 4);
     tcase_add_test(tc, weights_come_back_by_name);
     tcase_add_test(tc, weights_must_be_the_models);
     tcase_add_test(tc, ranks_order_equal_and_broken_logits);
