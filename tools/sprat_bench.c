@@ -95,18 +95,19 @@ static const char *algorithm(const sp_bench_op *o)
 /* Products are told by what they compute, the others by what they move. */
 static void print_op(const char *first, int wide, const sp_bench_op *o)
 {
-    char flops[24] = "", bytes[24] = "", bound[24] = "";
+    char flops[24] = "", bytes[24] = "", bound[32] = "";
 
     if (o->flops > 0)
         snprintf(flops, sizeof flops, "%.1f", rate(o->flops, o->ms));
     else if (o->bytes > 0)
         snprintf(bytes, sizeof bytes, "%.1f", rate(o->bytes, o->ms));
     if (o->bound_ms > 0)
-        snprintf(bound, sizeof bound, "%.0f %%", 100 * o->bound_ms / o->ms);
-    printf("%-*s %-13s %-16s %-9s %9.3f %8s %7s %5.1f %% %6s%s%s\n", wide,
-           first, o->op, o->pass, algorithm(o), o->ms, flops, bytes,
-           100 * o->share, bound, o->bound_by ? " " : "",
-           o->bound_by ? o->bound_by : "");
+        snprintf(bound, sizeof bound, " %4.0f %%%s%s",
+                 100 * o->bound_ms / o->ms, o->bound_by ? " " : "",
+                 o->bound_by ? o->bound_by : "");
+    printf("%-*s %-13s %-16s %-9s %9.3f %8s %7s %5.1f %%%s\n", wide, first,
+           o->op, o->pass, algorithm(o), o->ms, flops, bytes, 100 * o->share,
+           bound);
 }
 
 static bool same_kind(const sp_bench_op *a, const sp_bench_op *b)
