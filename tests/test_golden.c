@@ -17,7 +17,12 @@
 
 enum { CLASSES = 10, SIZE = 32, SAMPLES = 8, PROJECTIONS = 3, STEPS_MAX = 20 };
 
-static const double GRADIENT_TOLERANCE = 1e-4, LOSS_TOLERANCE = 1e-3;
+/* The losses of direct convolutions must agree to a thousandth. Winograd's
+ * tiles round some times more coarsely; over 20 steps, units that are near
+ * their kink then take another side, as they would by a change of the data in
+ * the sixth digit. */
+static const double GRADIENT_TOLERANCE = 1e-4;
+static const double LOSS_TOLERANCE = 1e-3, TILES_LOSS_TOLERANCE = 1e-2;
 
 extern const sp_model sp_model_resnet, sp_model_vgg;
 extern const sp_optimizer sp_optimizer_sgd;
@@ -26,11 +31,11 @@ extern const sp_optimizer sp_optimizer_sgd;
 static const struct {
     const char *name;
     int variants;
-} networks[] = { { "resnet20", 4 },
-                 { "resnet18", 2 },
-                 { "resnet18-narrow", 4 },
-                 { "vgg19", 2 },
-                 { "vgg19-narrow", 4 } };
+} networks[] = { { "resnet20", 5 },
+                 { "resnet18", 3 },
+                 { "resnet18-narrow", 5 },
+                 { "vgg19", 3 },
+                 { "vgg19-narrow", 5 } };
 enum { NETWORKS = sizeof networks / sizeof *networks };
 
 /* ---- Reading a golden file ----------------------------------------------- */
@@ -129,6 +134,7 @@ typedef struct variant {
 
 static const variant variants[] = {
     { "as usual", { .threads = 2 } },
+    { "without tiles", { .threads = 2, .winograd = SP_WINOGRAD_OFF } },
     { "by BLAS", { .threads = 1, .reference = true } },
     { "without planner", { .threads = 1, .no_planner = true } },
     { "with the base instruction set", { .threads = 1, .isa = "base" } },
@@ -331,10 +337,12 @@ static void compare_gradients(const network *n, const variant *v)
     sp_graph_free(g);
 }
 
-static void compare_losses(const network *n)
+/* From the initial values on. */
+static void compare_losses(const network *n, sp_winograd tiles,
+                           double tolerance)
 {
-    sp_graph *g = compile(n, (sp_graph_opt){ .train = true, .threads = 1 });
-    sp_graph *eval = compile(n, (sp_graph_opt){ .threads = 1 });
+    sp_graph_opt opt = { .threads = 2, .winograd = tiles };
+    sp_graph *eval = compile(n, opt), *g;
     const sp_optim_cfg *cfg = sp_config_section(n->config, "optim");
     sp_optim_args args = { .params = n->params,
                            .rule = &sp_optimizer_sgd,
@@ -344,7 +352,10 @@ static void compare_losses(const network *n)
     double worst = 0;
     sp_optim *o;
 
+    opt.train = true;
+    g = compile(n, opt);
     ck_assert_int_eq(sp_optim_new(&o, &args), SP_OK);
+    initialise(n);
     reset_buffers(n);
     for (int step = 0; step < n->g.steps; step++) {
         double loss = run_step(n, g, step, true);
@@ -353,8 +364,9 @@ static void compare_losses(const network *n)
     }
     worst =
         fmax(worst, fabs(run_step(n, eval, n->g.steps, false) / n->g.eval - 1));
-    printf("  losses of %d steps: differ by up to %.1e\n", n->g.steps, worst);
-    ck_assert_double_lt(worst, LOSS_TOLERANCE);
+    printf("  losses of %d steps, %s tiles: differ by up to %.1e\n", n->g.steps,
+           tiles == SP_WINOGRAD_OFF ? "without" : "with", worst);
+    ck_assert_double_lt(worst, tolerance);
     sp_optim_free(o);
     sp_graph_free(eval);
     sp_graph_free(g);
@@ -369,7 +381,8 @@ START_TEST(network_agrees_with_pytorch)
     for (int v = 0; v < networks[_i].variants; v++)
         compare_gradients(n, &variants[v]);
     ck_assert_int_gt(n->g.steps, 0);
-    compare_losses(n);
+    compare_losses(n, SP_WINOGRAD_OFF, LOSS_TOLERANCE);
+    compare_losses(n, SP_WINOGRAD_AUTO, TILES_LOSS_TOLERANCE);
     fflush(stdout);
     close_network(n);
     free(n);

@@ -79,6 +79,74 @@ START_TEST(what_the_run_began_with_is_replayed)
 }
 END_TEST
 
+/* A manifest of run `run`'s start with `from` replaced by `to`, both of one
+ * length, and a checksum that fits. */
+static void forge(const char *run, const char *from, const char *to)
+{
+    const char *path = runs_path(&r, run, "checkpoints/start/manifest.json");
+    static const char key[] = "\"manifest_sha256\":\"";
+    char *text = runs_read(path), *seal = strstr(text, key);
+    char *place = strstr(text, from);
+    char hex[SP_HASH_HEX];
+    sp_hash h;
+
+    ck_assert_ptr_nonnull(seal);
+    ck_assert_ptr_nonnull(place);
+    ck_assert_uint_eq(strlen(from), strlen(to));
+    memcpy(place, to, strlen(to));
+    sp_hash_start(&h);
+    sp_hash_add(&h, text, (size_t)(seal - text));
+    sp_hash_end(&h, hex);
+    memcpy(seal + sizeof key - 1, hex, SP_HASH_HEX - 1);
+    ck_assert_int_eq(sp_file_write_synced(path, text, strlen(text)), SP_OK);
+    free(text);
+}
+
+static sp_err verify_convolutions(const char *winograd, const char *from,
+                                  const char *to)
+{
+    const char *const overrides[] = { "model.name=resnet",
+                                      "model.depth=8",
+                                      "data.shape=[8,8,3]",
+                                      "train.batch=2",
+                                      "train.max_steps=100",
+                                      winograd,
+                                      NULL };
+    int compared = 0;
+
+    ck_assert_int_eq(
+        runs_train(&r, (runs_job){ .run = "b", .overrides = overrides }),
+        SP_OK);
+    if (from)
+        forge("b", from, to);
+    return sp_verify(r.registry, runs_path(&r, "b", ""), 100, &compared);
+}
+
+/* The tiles that a run used are read back, whatever the rule says: with the
+ * record, the same bits; with another, others. */
+START_TEST(the_tiles_of_a_run_are_kept)
+{
+    ck_assert_int_eq(verify_convolutions("train.winograd=auto", NULL, NULL),
+                     SP_OK);
+    forge("b", "layer1.0.conv1=444", "layer1.0.conv1=440");
+    int compared;
+    ck_assert_int_eq(
+        sp_verify(r.registry, runs_path(&r, "b", ""), 100, &compared),
+        SP_ENUMERIC);
+}
+END_TEST
+
+/* Runs from before there were tiles used none: nothing of them is in their
+ * manifest, or in their configuration. */
+START_TEST(a_run_from_before_tiles_is_direct)
+{
+    ck_assert_int_eq(verify_convolutions("train.winograd=off",
+                                         "\"winograd\": \"\"",
+                                         "\"later_to\": \"\""),
+                     SP_OK);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("verify");
@@ -91,6 +159,8 @@ int main(void)
     tcase_add_test(tc, without_a_hash_nothing_is_claimed);
     tcase_add_test(tc, a_difference_is_named_by_its_step);
     tcase_add_test(tc, what_the_run_began_with_is_replayed);
+    tcase_add_test(tc, the_tiles_of_a_run_are_kept);
+    tcase_add_test(tc, a_run_from_before_tiles_is_direct);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     int failed = srunner_ntests_failed(run);

@@ -113,19 +113,33 @@ void sp_params_init(sp_params *p, uint64_t seed);
 typedef struct sp_graph sp_graph;
 typedef struct sp_kernels sp_kernels;
 
+/* Where 3 x 3 convolutions of stride 1 go by Winograd's tiles, which need 2 to
+ * 4 times fewer multiplications and round some times more coarsely. */
+typedef enum sp_winograd {
+    SP_WINOGRAD_AUTO, /* where a rule finds them faster: a function of shape,
+                         pass and instruction set, fitted to measurements */
+    SP_WINOGRAD_OFF,  /* nowhere */
+    SP_WINOGRAD_2,    /* everywhere, in tiles of 2 x 2 outputs */
+    SP_WINOGRAD_4     /* everywhere, in tiles of 4 x 4 outputs */
+} sp_winograd;
+
 typedef struct sp_graph_opt {
-    bool train;       /* record for training: plan a backward pass */
-    bool no_planner;  /* every buffer gets its own memory; same results */
-    bool recompute;   /* keep no output from forward to backward that its
-                         operator can compute again (batch norms), where that
-                         lowers the planned memory: one more pass over input
-                         and output for each; same results */
-    int threads;      /* used by every operator; 0 counts as 1 */
-    const char *isa;  /* NULL or "auto": the best this CPU has; else its name */
-    bool reference;   /* convolution by im2col and BLAS instead of tiles */
-    bool no_memory;   /* sp_compile() checks and plans but allocates nothing:
-                         for reports on networks of any size */
-    bool input_grads; /* plan gradients of float inputs too: for checks */
+    bool train;      /* record for training: plan a backward pass */
+    bool no_planner; /* every buffer gets its own memory; same results */
+    bool recompute;  /* keep no output from forward to backward that its
+                        operator can compute again (batch norms), where that
+                        lowers the planned memory: one more pass over input and
+                        output for each; same results */
+    int threads;     /* used by every operator; 0 counts as 1 */
+    const char *isa; /* NULL or "auto": the best this CPU has; else its name */
+    bool reference;  /* convolution by im2col and BLAS instead of tiles */
+    sp_winograd winograd;
+    const char *tiles; /* what SP_WINOGRAD_AUTO chose in another program, from
+                          sp_graph_tiles(): to choose the same; NULL: by the
+                          rule. Only read while recording */
+    bool no_memory;    /* sp_compile() checks and plans but allocates nothing:
+                          for reports on networks of any size */
+    bool input_grads;  /* plan gradients of float inputs too: for checks */
 } sp_graph_opt;
 
 /* A program under recording over the store `p`. A store that is already
@@ -190,6 +204,12 @@ sp_tensor *sp_graph_output(const sp_graph *g, const char *name); /* or NULL */
 
 /* The name of the instruction set in use: "base", "avx2", "avx512", "neon". */
 const char *sp_graph_isa(const sp_graph *g);
+
+/* Which of Winograd's tiles the convolutions use, for sp_graph_opt.tiles:
+ * "layer1.0.conv1=440 layer1.0.conv2=444": 2 x 2 or 4 x 4 outputs, or 0 for
+ * none, in forward, backward to the input, and backward to the weights; those
+ * without any are left out. The caller frees *text. Errors: SP_ENOMEM. */
+SP_MUST sp_err sp_graph_tiles(const sp_graph *g, char **text);
 
 /* ---- Running ----------------------------------------------------------- */
 

@@ -37,6 +37,7 @@ typedef struct sp_train_cfg {
     bool planner;
     int recompute;  /* choices: none|norm; see sp_graph_opt.recompute */
     int isa;        /* choices: auto|base|avx2|avx512|neon */
+    int winograd;   /* sp_winograd; choices: auto|off|2|4 */
     bool reference; /* convolution by im2col and BLAS */
     double label_smoothing;
     int checkpoint_steps;      /* also save every so many steps; 0: no */

@@ -86,6 +86,9 @@ static inline sp_value *sp_step_again(const sp_step *s)
     return n->op->recompute && n->y_count == 1 ? (sp_value *)n->y[0] : NULL;
 }
 
+/* Set which tiles the options wish for in a new node (tiles.c). */
+void sp_tiles_wish(const sp_graph_opt *opt, sp_node *n);
+
 /* Give a store its blocks, gradients too when `grads`; no effect when they are
  * there. Errors: SP_ENOMEM. */
 SP_MUST sp_err sp_params_seal(sp_params *p, bool grads);

@@ -274,6 +274,7 @@ static sp_step *new_step(sp_graph *g, const sp_op *op, const char *name)
     s->node.reference = g->opt.reference;
     s->node.kernels = g->kernels;
     s->node.threads = g->opt.threads;
+    sp_tiles_wish(&g->opt, &s->node);
     s->saved_block = -1;
     return s;
 }

@@ -3,15 +3,31 @@
 #include <limits.h>
 #include <math.h>
 
-static sp_conv_how how_of(const sp_node *n)
+static sp_conv_how how_of(const sp_node *n, sp_pass pass)
 {
-    return (sp_conv_how){ n->kernels, n->threads, n->reference };
+    return (sp_conv_how){
+        n->kernels,
+        n->threads,
+        n->reference,
+        n->tile[pass],
+    };
+}
+
+/* From what is wished to what can be. */
+static int tile_of(const sp_node *n, const sp_conv_shape *s, sp_pass pass)
+{
+    int wish = n->tile_wish[pass];
+
+    if (n->reference || !sp_conv_has_tiles(s))
+        return 0;
+    if (wish == SP_TILE_BY_RULE)
+        return sp_conv_best_tile(n->kernels, s, pass);
+    return wish == 2 || wish == 4 ? wish : 0;
 }
 
 sp_err sp_product_infer(sp_node *n, const sp_conv_shape *s)
 {
     sp_shape x = n->x[0]->shape;
-    sp_conv_how how = how_of(n);
     sp_pass last = n->train ? SP_BACKWARD_WEIGHT : SP_FORWARD;
     double filter = (double)s->kh * s->kw * (s->cin / s->groups);
     double most = fmax(fmax((double)s->h * s->w * s->cin, filter),
@@ -29,7 +45,10 @@ sp_err sp_product_infer(sp_node *n, const sp_conv_shape *s)
     n->y[0]->shape = (sp_shape){ x.t, x.n, s->oh, s->ow, s->cout };
     n->keep_x = 1;
     n->macs = (double)s->oh * s->ow * s->cout * filter;
+    for (sp_pass p = SP_FORWARD; p <= SP_BACKWARD_WEIGHT; p++)
+        n->tile[p] = tile_of(n, s, p);
     for (sp_pass p = SP_FORWARD; p <= last; p++) {
+        sp_conv_how how = how_of(n, p);
         size_t bytes = sp_conv_scratch(&how, s, x.t * x.n, p);
         if (bytes > n->scratch)
             n->scratch = bytes;
@@ -41,13 +60,17 @@ const char *sp_product_algorithm(const sp_node *n, sp_pass pass)
 {
     if (pass == SP_BACKWARD_BIAS)
         return NULL;
-    return n->reference ? "im2col" : "direct";
+    if (n->reference)
+        return "im2col";
+    return n->tile[pass] == 4   ? "F(4x4)"
+           : n->tile[pass] == 2 ? "F(2x2)"
+                                : "direct";
 }
 
 void sp_product_forward(const sp_node *n, const sp_run *r,
                         const sp_conv_shape *s)
 {
-    sp_conv_how how = how_of(n);
+    sp_conv_how how = how_of(n, SP_FORWARD);
 
     sp_conv_forward(&how, s, sp_images(n->x[0], r), n->x[0]->data,
                     n->p[0]->value, n->p_count > 1 ? n->p[1]->value : NULL,
@@ -57,7 +80,7 @@ void sp_product_forward(const sp_node *n, const sp_run *r,
 void sp_product_backward(const sp_node *n, const sp_run *r,
                          const sp_conv_shape *s)
 {
-    sp_conv_how how = how_of(n);
+    sp_conv_how how = how_of(n, SP_BACKWARD_WEIGHT);
     int images = sp_images(n->x[0], r);
     const float *dy = n->y[0]->grad;
 
@@ -70,6 +93,7 @@ void sp_product_backward(const sp_node *n, const sp_run *r,
         sp_lap(r, n, SP_BACKWARD_BIAS);
     }
     if (n->x[0]->grad) {
+        how = how_of(n, SP_BACKWARD_INPUT);
         sp_conv_backward_input(&how, s, images, dy, n->p[0]->value,
                                n->x[0]->grad, sp_beta(n, 0), n->scratch_data);
         sp_lap(r, n, SP_BACKWARD_INPUT);

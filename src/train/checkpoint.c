@@ -89,6 +89,8 @@ static sp_err save_files(const char *folder, const sp_checkpoint_args *a)
                           strlen(s->set.optimizer->entry.name));
     if (!m.config || !m.isa || !m.optimizer)
         e = no_memory();
+    if (e == SP_OK)
+        e = sp_graph_tiles(s->train.graph, &m.winograd);
     for (int i = 0; e == SP_OK && i < SP_CHECKPOINT_FILES; i++)
         e = save_file(folder, i, s, &m.stamps[i]);
     if (e == SP_OK)

@@ -114,9 +114,11 @@ sp_err sp_eval(const sp_registry *r, const char *run, const char *checkpoint,
     if (e == SP_OK)
         e = sp_checkpoint_open(&k, run, checkpoint);
     if (e == SP_OK)
-        e = sp_session_open(
-            &s, c,
-            (sp_session_opt){ .eval = true, .data = true, .no_init = true });
+        e = sp_session_open(&s, c,
+                            (sp_session_opt){ .eval = true,
+                                              .data = true,
+                                              .no_init = true,
+                                              .tiles = k.manifest.winograd });
     if (e == SP_OK)
         e = sp_checkpoint_load(&k, s.params);
     if (e == SP_OK)

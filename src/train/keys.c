@@ -43,6 +43,10 @@ static const sp_key train_keys[] = {
     { "isa", SP_CHOICE, TRAIN(isa), "auto", 0, 0,
       "instruction set; auto: the best that the CPU has",
       "auto|base|avx2|avx512|neon" },
+    { "winograd", SP_CHOICE, TRAIN(winograd), "auto", 0, 0,
+      "3 x 3 convolutions by Winograd's tiles: auto: where they are faster; 2, "
+      "4: of 2 x 2 or 4 x 4 outputs everywhere",
+      "auto|off|2|4" },
     { "reference", SP_BOOL, TRAIN(reference), "false", 0, 0,
       "convolution by im2col and BLAS: slow, for comparison", NULL },
     { "label_smoothing", SP_FLOAT, TRAIN(label_smoothing), "0", 0, 0.999,

@@ -47,6 +47,7 @@ static void write_body(sp_json *j, const sp_manifest *m)
     sp_json_text(j, "sprat", SP_VERSION);
     sp_json_text(j, "stage", "full");
     sp_json_text(j, "isa", m->isa);
+    sp_json_text(j, "winograd", m->winograd);
     sp_json_text(j, "optimizer", m->optimizer);
     sp_json_int(j, "batches", m->batches);
     sp_json_int(j, "batch_size", m->batch);
@@ -127,6 +128,15 @@ static sp_err read_text(const sp_json_value *root, const char *key, char **out)
     SP_TRY(sp_json_get_text(root, key, &text));
     *out = sp_copy(text, strlen(text));
     return *out ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
+}
+
+/* Checkpoints from before there were Winograd's tiles used none. */
+static sp_err read_winograd(const sp_json_value *root, sp_manifest *m)
+{
+    if (sp_json_find(root, "winograd"))
+        return read_text(root, "winograd", &m->winograd);
+    m->winograd = sp_copy("", 0);
+    return m->winograd ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
 }
 
 static sp_err read_stamps(const sp_json_value *root, sp_manifest *m)
@@ -216,6 +226,7 @@ static sp_err read_body(const sp_json_value *root, sp_manifest *m)
     SP_TRY(read_images(images, m));
     SP_TRY(read_stamps(root, m));
     SP_TRY(read_text(root, "isa", &m->isa));
+    SP_TRY(read_winograd(root, m));
     SP_TRY(read_text(root, "optimizer", &m->optimizer));
     return read_text(root, "config", &m->config);
 }
@@ -275,6 +286,7 @@ void sp_manifest_free(sp_manifest *m)
     free(m->class_names);
     free(m->config);
     free(m->isa);
+    free(m->winograd);
     free(m->optimizer);
     *m = (sp_manifest){ 0 };
 }

@@ -174,10 +174,12 @@ static sp_err open_predictor(predictor *p, const sp_config *c,
         .classes = m->classes,
         .class_names = (const char *const *)m->class_names,
     };
-    SP_TRY(sp_session_open(
-        &p->session, c,
-        (sp_session_opt){
-            .eval = true, .no_init = true, .eval_rows = 1, .info = &p->info }));
+    SP_TRY(sp_session_open(&p->session, c,
+                           (sp_session_opt){ .eval = true,
+                                             .no_init = true,
+                                             .eval_rows = 1,
+                                             .info = &p->info,
+                                             .tiles = m->winograd }));
     SP_TRY(name_outputs(p));
     SP_TRY(sp_checkpoint_load(k, p->session.params));
     SP_TRY(sp_augment_init(&p->augment, p->session.set.data, m->h, m->w, m->c));

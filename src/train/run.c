@@ -129,10 +129,12 @@ static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p)
 {
     SP_TRY(sp_config_text(c, &t->config_text));
     SP_TRY(sp_config_keep_isa(c, p->manifest.isa));
-    SP_TRY(sp_session_open(
-        &t->session, c,
-        (sp_session_opt){
-            .train = true, .eval = true, .data = true, .no_init = true }));
+    SP_TRY(sp_session_open(&t->session, c,
+                           (sp_session_opt){ .train = true,
+                                             .eval = true,
+                                             .data = true,
+                                             .no_init = true,
+                                             .tiles = p->manifest.winograd }));
     SP_TRY(sp_trainer_load(t));
     SP_TRY(check_position(t, &p->manifest));
     SP_TRY(sp_checkpoint_load_all(p, &t->session));

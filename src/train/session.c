@@ -61,6 +61,8 @@ static sp_graph_opt graph_opt(const sp_session *s, bool train, bool no_memory)
         .threads = s->threads,
         .isa = sp_isa_choice(cfg->isa),
         .reference = cfg->reference,
+        .winograd = (sp_winograd)cfg->winograd,
+        .tiles = s->tiles,
         .no_memory = no_memory,
     };
 }
@@ -167,7 +169,7 @@ sp_err sp_session_open(sp_session *s, const sp_config *c, sp_session_opt opt)
 {
     sp_err e;
 
-    *s = (sp_session){ 0 };
+    *s = (sp_session){ .tiles = opt.tiles };
     SP_TRY(sp_settings_view(c, &s->set));
     e = open_all(s, opt);
     if (e != SP_OK)

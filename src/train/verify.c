@@ -82,7 +82,8 @@ static sp_err replay_steps(replay *r)
     return SP_OK;
 }
 
-static sp_err open_replay(replay *r, const sp_config *c, const char *run)
+static sp_err open_replay(replay *r, const sp_config *c, const char *run,
+                          const sp_manifest *start)
 {
     bool some = false;
 
@@ -95,9 +96,11 @@ static sp_err open_replay(replay *r, const sp_config *c, const char *run)
                        " steps: there is one every %d steps, so a run (and "
                        "--steps) must have at least as many",
                        run, r->steps, SP_HASH_STEPS);
-    SP_TRY(sp_session_open(
-        &r->trainer.session, c,
-        (sp_session_opt){ .train = true, .eval = true, .data = true }));
+    SP_TRY(sp_session_open(&r->trainer.session, c,
+                           (sp_session_opt){ .train = true,
+                                             .eval = true,
+                                             .data = true,
+                                             .tiles = start->winograd }));
     return sp_trainer_load(&r->trainer);
 }
 
@@ -145,7 +148,7 @@ sp_err sp_verify(const sp_registry *r, const char *run, int64_t steps,
     if (e == SP_OK)
         e = first_config(&c, r, &start.manifest);
     if (e == SP_OK)
-        e = open_replay(&all, c, run);
+        e = open_replay(&all, c, run, &start.manifest);
     if (e == SP_OK)
         e = replay_steps(&all);
     if (e == SP_OK)
