@@ -304,6 +304,53 @@ START_TEST(what_is_not_a_number_stays)
 }
 END_TEST
 
+/* Convolutions between norms, with sums around: what they read in backward are
+ * norms' outputs. */
+static sp_graph *open_chain(sp_params *p, bool recompute)
+{
+    sp_graph *g = sp_graph_new(p, (sp_graph_opt){ .train = true,
+                                                  .input_grads = true,
+                                                  .recompute = recompute });
+    sp_tensor *x =
+        sp_input(g, "x", (sp_shape){ .n = 2, .h = 3, .w = 5, .c = 16 }, SP_F32);
+    sp_tensor *y = sp_norm(g, "bn0", x, (sp_norm_opt){ 0 });
+    char name[] = "co1";
+
+    for (char i = '1'; i <= '4'; i++) {
+        name[2] = i;
+        sp_tensor *z = sp_conv(g, name, y, (sp_conv_opt){ .out = 16 });
+        memcpy(name, "bn", 2);
+        y = sp_norm(g, name, z, (sp_norm_opt){ .add = i > '1' ? y : NULL });
+        memcpy(name, "co", 2);
+    }
+    sp_output(g, "loss", sp_project(g, y));
+    ck_assert_msg(sp_compile(g) == SP_OK, "%s", sp_last_error());
+    sp_params_init(p, 3);
+    for (size_t i = 0; i < sp_count(x->shape); i++)
+        ((float *)x->data)[i] = normal(i, 3);
+    return g;
+}
+
+START_TEST(gradients_match_differences_when_computed_again)
+{
+    sp_run run = { .n = 2, .t = 1, .train = true, .weight = 1 };
+    sp_params *p = sp_params_new(), *q = sp_params_new();
+    sp_graph *g = open_chain(p, true), *kept = open_chain(q, false);
+    sp_gradcheck_result worst;
+
+    ck_assert_uint_lt(sp_graph_memory(g).planned,
+                      sp_graph_memory(kept).planned);
+    sp_gradcheck(g, &run, 4e-3, 24, &worst);
+    ck_assert_uint_gt(worst.checked, 200);
+    ck_assert_msg(worst.error < 2e-3, "d/d%s[%zu]: %g, differences say %g",
+                  worst.name, worst.element, worst.analytic, worst.numeric);
+    sp_graph_free(g);
+    sp_graph_free(kept);
+    sp_params_free(p);
+    sp_params_free(q);
+}
+END_TEST
+
 START_TEST(sizes_that_do_not_fit_are_refused)
 {
     sp_params *p = sp_params_new();
@@ -332,6 +379,7 @@ int main(void)
     tcase_add_test(tc, no_rows_leave_statistics_alone);
     tcase_add_test(tc, one_row_gives_beta);
     tcase_add_test(tc, what_is_not_a_number_stays);
+    tcase_add_test(tc, gradients_match_differences_when_computed_again);
     tcase_add_test(tc, sizes_that_do_not_fit_are_refused);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
