@@ -17,7 +17,14 @@
 
 #include "kernels/kernels.h"
 
-enum { FIELDS = 8, EXIT_USAGE = 2, ROUNDS = 5, LARGE_PAGE = 1 << 21 };
+enum {
+    FIELDS = 8,
+    EXIT_USAGE = 2,
+    ROUNDS = 5,
+    LARGE_PAGE = 1 << 21,
+    PASSES = 3,
+    ALGORITHMS = 3
+};
 
 /* h, w, cin, cout, k, stride, pad, groups; images unless --batch says. */
 typedef struct example {
@@ -45,16 +52,18 @@ static const example examples[] = {
     { { 1, 1, 512, 512, 1, 1, 0, 1 }, 20 },
 };
 
-static const char *const passes[] = { "forward", "input", "weights" };
+static const char *const passes[PASSES] = { "forward", "input", "weights" };
 
 /* How a convolution may be computed. */
 static const struct {
     const char *name;
     int tile;
-} algorithms[] = { { "direct", 0 }, { "F(2x2)", 2 }, { "F(4x4)", 4 } };
+} algorithms[ALGORITHMS] = { { "direct", 0 },
+                             { "F(2x2)", 2 },
+                             { "F(4x4)", 4 } };
 
 typedef struct options {
-    const char *isa, *pass;
+    const char *isa, *pass, *algorithm;
     int threads, batch; /* batch 0: the shape's own */
     double seconds;     /* for a pass */
 } options;
@@ -75,6 +84,7 @@ static void usage(FILE *to)
             "  --threads N     (1)\n"
             "  --batch N       images (128; 16 of the large examples)\n"
             "  --pass NAME     forward, input or weights alone\n"
+            "  --algorithm NAME  direct, F(2x2) or F(4x4) alone\n"
             "  --seconds S     for each line (0.2)\n");
 }
 
@@ -254,6 +264,11 @@ static bool measure(const options *o, const sp_conv_how *how,
     return ok;
 }
 
+static bool is_wanted(const char *only, const char *name)
+{
+    return !only || !strcmp(only, name);
+}
+
 /* All passes and algorithms of one shape. False: out of memory. */
 static bool measure_shape(const options *o, const sp_conv_shape *s, int n)
 {
@@ -262,11 +277,12 @@ static bool measure_shape(const options *o, const sp_conv_shape *s, int n)
     snprintf(name, sizeof name, "%d %d %d %d %d %d %d %d", s->h, s->w, s->cin,
              s->cout, s->kh, s->stride, s->pad, s->groups);
     for (sp_pass p = SP_FORWARD; p <= SP_BACKWARD_WEIGHT; p++)
-        for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
+        for (size_t i = 0; i < ALGORITHMS; i++) {
             sp_conv_how how = { .kernels = sp_kernels_find(o->isa),
                                 .threads = o->threads,
                                 .tile = algorithms[i].tile };
-            if ((o->pass && strcmp(o->pass, passes[p]) != 0) ||
+            if (!is_wanted(o->pass, passes[p]) ||
+                !is_wanted(o->algorithm, algorithms[i].name) ||
                 (how.tile && !sp_conv_has_tiles(s)))
                 continue;
             printf("%-28s %5d %-8s %-9s", name, n, passes[p],
@@ -284,17 +300,18 @@ static bool measure_shape(const options *o, const sp_conv_shape *s, int n)
  * is not valid. */
 static int take_option(options *o, const char *word, const char *next)
 {
-    static const char *const names[] = { "isa", "threads", "batch", "pass",
-                                         "seconds" };
+    static const char *const names[] = { "isa",  "threads", "batch",
+                                         "pass", "seconds", "algorithm" };
+    enum { NAMES = sizeof names / sizeof *names };
     size_t length = strcspn(word + 2, "="), i = 0;
     const char *value = word[2 + length] ? word + 3 + length : next;
     char *end = "";
-    bool ok = true;
+    bool ok = false;
 
-    while (i < 5 && (strlen(names[i]) != length ||
-                     strncmp(names[i], word + 2, length) != 0))
+    while (i < NAMES && (strlen(names[i]) != length ||
+                         strncmp(names[i], word + 2, length) != 0))
         i++;
-    if (i == 5 || !value)
+    if (i == NAMES || !value)
         return 0;
     if (i == 0)
         ok = sp_kernels_find(o->isa = value) != NULL;
@@ -303,10 +320,13 @@ static int take_option(options *o, const char *word, const char *next)
     else if (i == 2)
         ok = read_number(value, 1, &end, &o->batch);
     else if (i == 3)
-        ok = !strcmp(o->pass = value, passes[0]) || !strcmp(value, passes[1]) ||
-             !strcmp(value, passes[2]);
-    else
+        for (size_t k = 0; k < PASSES; k++)
+            ok |= is_wanted(o->pass = value, passes[k]);
+    else if (i == 4)
         ok = (o->seconds = strtod(value, &end)) >= 0 && end != value;
+    else
+        for (size_t k = 0; k < ALGORITHMS; k++)
+            ok |= is_wanted(o->algorithm = value, algorithms[k].name);
     return !ok || *end ? 0 : word[2 + length] ? 1 : 2;
 }
 

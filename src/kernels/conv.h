@@ -55,6 +55,9 @@ typedef struct sp_conv_form {
     /* Of the weights as they are stored: row o of cin*taps floats holds
      * channel i of tap t at i * stored_taps + t. */
     int stored_taps, stored_cin;
+
+    /* Blocks of one vector are packed in pairs. */
+    bool pairs;
 } sp_conv_form;
 
 sp_conv_form sp_conv_simplify(const sp_conv_shape *s, int n);
@@ -82,8 +85,16 @@ sp_blocks sp_blocks_of(int columns, int vl);
 sp_block sp_block_at(const sp_blocks *b, int i);
 int sp_blocks_width(const sp_blocks *b); /* of all together */
 
+static inline sp_layout sp_layout_of(const sp_conv_form *f, const sp_block *b)
+{
+    return b->vectors == 2 ? SP_TWO_VECTORS
+           : f->pairs      ? SP_PAIRS
+                           : SP_ONE_VECTOR;
+}
+
 /* ---- Packed weights (conv_pack.c) ---------------------------------------
- * All blocks of all groups one after the other, each: taps x depth x width. */
+ * All blocks of all groups one after the other, each: taps x depth x width, or
+ * in pairs taps x depth / 2 x width x 2. */
 
 /* Depth: input channels; columns: output channels. */
 void sp_pack_forward(const sp_conv_how *how, const sp_conv_form *f,
@@ -111,8 +122,10 @@ typedef struct sp_meeting {
     int height, width;      /* of the image that is written */
     int from_width, from_c; /* of the image that is read, in floats a pixel */
     int kh, kw;
-    int *row; /* [height][kh]: row that is read, or -1 */
-    int *col; /* [width][kw] */
+    int tap_step; /* from a tap to the next of its row that meets a pixel */
+    int shift;    /* floats from the pixel met there to the one met next */
+    int *row;     /* [height][kh]: row that is read, or -1 */
+    int *col;     /* [width][kw] */
 } sp_meeting;
 
 void sp_meeting_layout(sp_meeting *m, const sp_conv_form *f, sp_pass pass,
@@ -129,19 +142,21 @@ static inline int sp_meet(const sp_meeting *m, int y, int x, int ky, int kx)
 }
 
 /* A site: `span` pixels that are computed together, and the taps at which any
- * of them meets a pixel. */
+ * of them meets a pixel, in runs in which the pixels that are met move by the
+ * meeting's shift, or all miss. */
 typedef struct sp_sites {
-    int span, count, taps; /* most taps of a site */
+    int span, count, taps; /* taps: most runs of a site */
     int *pixel;            /* [count][span]; -1 behind the last pixel */
-    int *used;             /* [count]: taps */
-    int *tap;              /* [count][taps] */
-    int *at;               /* [count][taps][span]: as sp_meet() */
+    int *runs;             /* [count]: how many */
+    sp_tap_run *run;       /* [count][taps] */
+    int *at;               /* [count][taps][span]: as sp_meet(), at the first
+                              tap of the run */
 } sp_sites;
 
 void sp_sites_layout(sp_sites *s, const sp_meeting *m, int span, sp_carver *c);
-/* Pixels whose y and x leave the same remainder by `stride` stand together:
- * they meet the same taps. */
-void sp_sites_fill(const sp_sites *s, const sp_meeting *m, int stride,
+/* Pixels whose y and x leave the same remainder by the taps' step stand
+ * together: they meet the same taps. */
+void sp_sites_fill(const sp_sites *s, const sp_meeting *m,
                    const sp_conv_how *how);
 
 #endif

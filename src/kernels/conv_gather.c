@@ -39,7 +39,9 @@ typedef struct gather {
     int read_c, write_c;          /* floats in a pixel */
     size_t panel_depth;           /* depth * taps */
 
-    float *panels, *start, *zeros;
+    float *panels, *start;
+    float *zeros; /* what pixels outside the image hold, along a run */
+    size_t zero_count;
     char *work; /* of all threads */
     size_t work_bytes;
 
@@ -120,6 +122,10 @@ static void gather_open(gather *g, const sp_conv_call *call, sp_pass pass)
     g->blocks = sp_blocks_of(back ? g->f.cin : g->f.cout, g->tiles->vl);
     pieces = (int)(g->panel_depth / LONG_SUM) + 1;
     g->depth_step = (g->depth + pieces - 1) / pieces;
+    g->f.pairs = g->depth % 2 == 0 && g->depth_step % 2 == 0 &&
+                 (back || g->f.stored_cin % 2 == 0);
+    g->zero_count = (size_t)g->depth_step + 2 * (size_t)g->tiles->vl +
+                    2 * (size_t)g->f.s.kw * (size_t)g->read_c;
 }
 
 /* Gives the bytes of work space. */
@@ -133,8 +139,7 @@ static size_t carve(gather *g, void *scratch, sp_pass pass)
     sp_sites_layout(&g->sites, &g->meeting, g->across ? 1 : g->tiles->rows, &c);
     g->panels = sp_carve(&c, sizeof(float) * columns * g->panel_depth);
     g->start = sp_carve(&c, sizeof(float) * columns);
-    g->zeros = sp_carve(
-        &c, sizeof(float) * ((size_t)g->depth_step + 2 * (size_t)g->tiles->vl));
+    g->zeros = sp_carve(&c, sizeof(float) * g->zero_count);
     carve_work(g, &c);
     return c.used;
 }
@@ -156,6 +161,7 @@ static thread_work work_of(const gather *g)
 /* A block of columns of one group, and the channels it reads now. */
 typedef struct strip {
     sp_block block;
+    sp_layout layout;
     int group, begin, end;
     const float *panel, *start;
     float beta;
@@ -181,8 +187,8 @@ static void rows_along(const gather *g, const strip *s, const thread_work *b,
             pixel[p] < 0 ? b->dump : to + (size_t)pixel[p] * (size_t)g->write_c;
     g->tiles->locate(
         g->sites.at + at->site * (size_t)g->sites.taps * (size_t)g->sites.span,
-        g->sites.used[at->site], g->from + at->image * g->read_step + group,
-        g->zeros, b->x);
+        g->sites.runs[at->site], g->from + at->image * g->read_step + group,
+        g->zeros + (size_t)g->f.s.kw * (size_t)g->read_c, b->x);
 }
 
 static void rows_across(const gather *g, const strip *s, const thread_work *b,
@@ -200,7 +206,7 @@ static void rows_across(const gather *g, const strip *s, const thread_work *b,
         base[p] = from + (exists ? first + p : 0) * g->read_step;
     }
     g->tiles->locate_across(g->sites.at + at->site * (size_t)g->sites.taps,
-                            g->sites.used[at->site], base, b->x);
+                            g->sites.runs[at->site], base, b->x);
 }
 
 /* A block with fewer columns than its vectors have is computed aside. */
@@ -220,7 +226,7 @@ static void run_edge(const gather *g, const strip *s, const thread_work *b,
         }
     }
     t->y = edge;
-    g->tiles->tile[s->block.vectors - 1](t);
+    g->tiles->tile[s->layout](t);
     for (size_t p = 0; p < rows; p++)
         memcpy(y[p], edge[p], bytes);
 }
@@ -234,6 +240,8 @@ static void run_strip(const gather *g, const strip *s, const thread_work *b,
     sp_tile t = {
         .x = b->x,
         .depth = s->end - s->begin,
+        .tap_step = g->meeting.tap_step,
+        .shift = g->meeting.shift,
         .w = s->panel + (size_t)s->begin * (size_t)s->block.width,
         .w_step = (size_t)g->depth * (size_t)s->block.width,
         .start = s->start,
@@ -245,13 +253,13 @@ static void run_strip(const gather *g, const strip *s, const thread_work *b,
             rows_across(g, s, b, &at, y);
         else
             rows_along(g, s, b, &at, y);
-        t.taps = g->sites.used[at.site];
-        t.tap = g->sites.tap + at.site * (size_t)g->sites.taps;
+        t.runs = g->sites.runs[at.site];
+        t.run = g->sites.run + at.site * (size_t)g->sites.taps;
         t.y = y;
         if (s->block.valid < s->block.width)
             run_edge(g, s, b, &t);
         else
-            g->tiles->tile[s->block.vectors - 1](&t);
+            g->tiles->tile[s->layout](&t);
         if (++at.site == sites) {
             at.site = 0;
             at.image++;
@@ -271,6 +279,7 @@ static void gather_item(const gather *g, size_t item)
     size_t column = (size_t)s.group * (size_t)sp_blocks_width(&g->blocks) +
                     (size_t)s.block.first;
 
+    s.layout = sp_layout_of(&g->f, &s.block);
     s.panel = g->panels + column * g->panel_depth;
     s.start = g->start + column;
     s.beta = g->beta;
@@ -301,11 +310,9 @@ static void gather_run(gather *g, const float *start, sp_pass pass)
     for (size_t i = 0; start && i < (size_t)g->f.s.groups; i++)
         memcpy(g->start + i * wide, start + i * columns,
                sizeof(float) * columns);
-    memset(g->zeros, 0,
-           sizeof(float) * ((size_t)g->depth_step + 2 * (size_t)g->tiles->vl));
+    memset(g->zeros, 0, sizeof(float) * g->zero_count);
     sp_meeting_fill(&g->meeting, &g->f, pass);
-    sp_sites_fill(&g->sites, &g->meeting,
-                  pass == SP_BACKWARD_INPUT ? g->f.s.stride : 1, &g->how);
+    sp_sites_fill(&g->sites, &g->meeting, &g->how);
     cut_tiles(g);
     sp_parallel_for(g->how.threads, blocks * g->parts, 1, gather_items, g);
 }

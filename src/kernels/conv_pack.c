@@ -22,6 +22,8 @@ typedef struct pack_part {
     sp_block block;
     int group, begin, end;
     float *panel;
+    size_t apart;     /* floats from column to column */
+    size_t odd, even; /* to an odd channel, to an even one, from the last */
 } pack_part;
 
 static size_t row_length(const sp_conv_form *f)
@@ -61,26 +63,36 @@ static pack_part pack_at(const pack_work *w, size_t item, size_t depth)
 
     p.end = w->depth - p.begin < CHANNELS ? w->depth : p.begin + CHANNELS;
     p.panel = w->panels + column * depth;
+    p.apart = 1;
+    p.odd = p.even = (size_t)p.block.width;
+    if (sp_layout_of(w->f, &p.block) == SP_PAIRS) {
+        p.apart = 2;
+        p.odd = 1;
+        p.even = 2 * (size_t)p.block.width - 1;
+    }
     return p;
 }
 
-/* The stored weights of `channels` input channels, a row of channels x taps,
+/* The stored weights of a part's input channels, a row of channels x taps,
  * against one column of a panel, whose taps are `step` apart. */
-static inline void to_column(const float *row, int channels, size_t taps,
-                             float *column, size_t width, size_t step)
+static inline void to_column(const pack_part *p, const float *row, size_t taps,
+                             float *column, size_t step)
 {
-    for (int i = 0; i < channels; i++, column += width)
+    for (int i = p->begin; i < p->end; i++) {
         for (size_t t = 0; t < taps; t++)
             column[t * step] = *row++;
+        column += i % 2 ? p->even : p->odd;
+    }
 }
 
-static inline void from_column(float *row, int channels, size_t taps,
-                               const float *column, size_t width, size_t step,
-                               float beta)
+static inline void from_column(const pack_part *p, float *row, size_t taps,
+                               const float *column, size_t step, float beta)
 {
-    for (int i = 0; i < channels; i++, column += width)
+    for (int i = p->begin; i < p->end; i++) {
         for (size_t t = 0; t < taps; t++, row++)
             *row = (beta == 0.0f ? 0.0f : beta * *row) + column[t * step];
+        column += i % 2 ? p->even : p->odd;
+    }
 }
 
 static size_t stored_row(const pack_work *w, const pack_part *p, int j)
@@ -95,22 +107,21 @@ static void pack_forward(const pack_work *w, const pack_part *p)
 {
     size_t width = (size_t)p->block.width, taps = (size_t)w->f->stored_taps;
     size_t step = (size_t)w->f->stored_cin * width;
-    int channels = p->end - p->begin;
+    size_t channels = (size_t)(p->end - p->begin);
     float *column = p->panel + (size_t)p->begin * width;
 
     if (p->block.valid < p->block.width)
         for (size_t t = 0; t < taps; t++)
-            memset(column + t * step, 0,
-                   sizeof(float) * (size_t)channels * width);
-    for (int j = 0; j < p->block.valid; j++, column++) {
+            memset(column + t * step, 0, sizeof(float) * channels * width);
+    for (int j = 0; j < p->block.valid; j++, column += p->apart) {
         const float *row = w->w + stored_row(w, p, j);
         /* The usual numbers as constants, for the compiler. */
         if (taps == 1)
-            to_column(row, channels, 1, column, width, step);
+            to_column(p, row, 1, column, step);
         else if (taps == 9)
-            to_column(row, channels, 9, column, width, step);
+            to_column(p, row, 9, column, step);
         else
-            to_column(row, channels, taps, column, width, step);
+            to_column(p, row, taps, column, step);
     }
 }
 
@@ -148,19 +159,21 @@ static void pack_backward(const pack_work *w, const pack_part *p)
     size_t width = (size_t)p->block.width, valid = (size_t)p->block.valid;
     size_t taps = (size_t)f->taps, step = (size_t)f->cout * width;
     size_t first = (size_t)p->group * (size_t)f->cout;
+    float *first_column = p->panel + (size_t)p->begin * width;
     size_t at[2 * SP_MAX_VL];
 
     for (size_t j = 0; j < valid; j++)
         at[j] = channel_at(f, p->block.first + (int)j);
     for (int o = p->begin; o < p->end; o++) {
         const float *row = w->w + (first + (size_t)o) * row_length(f);
-        float *to = p->panel + (size_t)o * width;
-        for (size_t t = 0; t < taps; t++, to += step, row++) {
+        for (size_t t = 0; t < taps; t++, row++) {
+            float *to = first_column + t * step;
             for (size_t j = 0; j < valid; j++)
-                to[j] = row[at[j]];
+                to[j * p->apart] = row[at[j]];
             for (size_t j = valid; j < width; j++)
-                to[j] = 0.0f;
+                to[j * p->apart] = 0.0f;
         }
+        first_column += o % 2 ? p->even : p->odd;
     }
 }
 
@@ -209,18 +222,17 @@ static void unpack(const pack_work *w, const pack_part *p)
 {
     size_t width = (size_t)p->block.width, taps = (size_t)w->f->stored_taps;
     size_t step = (size_t)w->f->stored_cin * width;
-    int channels = p->end - p->begin;
     const float *column = p->panel + (size_t)p->begin * width;
     float beta = w->unpack->beta;
 
-    for (int j = 0; j < p->block.valid; j++, column++) {
+    for (int j = 0; j < p->block.valid; j++, column += p->apart) {
         float *row = w->unpack->dw + stored_row(w, p, j);
         if (taps == 1)
-            from_column(row, channels, 1, column, width, step, beta);
+            from_column(p, row, 1, column, step, beta);
         else if (taps == 9)
-            from_column(row, channels, 9, column, width, step, beta);
+            from_column(p, row, 9, column, step, beta);
         else
-            from_column(row, channels, taps, column, width, step, beta);
+            from_column(p, row, taps, column, step, beta);
     }
 }
 

@@ -1,6 +1,8 @@
 /* Which pixels meet at which tap, found once a call and used for every image:
  * what falls outside an image, or between the pixels of a stride, is never
  * multiplied. */
+#include <string.h>
+
 #include "kernels/conv.h"
 
 void sp_meeting_layout(sp_meeting *m, const sp_conv_form *f, sp_pass pass,
@@ -16,6 +18,8 @@ void sp_meeting_layout(sp_meeting *m, const sp_conv_form *f, sp_pass pass,
         .from_c = back ? s->cout : s->cin,
         .kh = s->kh,
         .kw = s->kw,
+        .tap_step = back ? s->stride : 1,
+        .shift = back ? -s->cout : s->cin,
     };
     m->row = sp_carve(c, sizeof *m->row * (size_t)m->height * (size_t)s->kh);
     m->col = sp_carve(c, sizeof *m->col * (size_t)m->width * (size_t)s->kw);
@@ -55,8 +59,8 @@ void sp_sites_layout(sp_sites *s, const sp_meeting *m, int span, sp_carver *c)
     count = (size_t)s->count;
     taps = (size_t)s->taps;
     s->pixel = sp_carve(c, sizeof(int) * count * (size_t)span);
-    s->used = sp_carve(c, sizeof(int) * count);
-    s->tap = sp_carve(c, sizeof(int) * count * taps);
+    s->runs = sp_carve(c, sizeof(int) * count);
+    s->run = sp_carve(c, sizeof(sp_tap_run) * count * taps);
     s->at = sp_carve(c, sizeof(int) * count * taps * (size_t)span);
 }
 
@@ -65,53 +69,90 @@ typedef struct sites_work {
     const sp_meeting *m;
 } sites_work;
 
-/* at[tap][p] for one pixel of a site. */
-static void fill_pixel(const sp_meeting *m, int pixel, size_t span, int *at)
+/* The pixels of a site, and where they meet at a tap and met at the last. */
+typedef struct site {
+    const int *row[SP_MAX_ROWS], *col[SP_MAX_ROWS]; /* of the meeting */
+    int span, now[SP_MAX_ROWS], last[SP_MAX_ROWS];
+} site;
+
+static site site_at(const sp_sites *s, const sp_meeting *m, size_t i)
 {
-    int y = pixel / m->width, x = pixel % m->width;
+    const int *pixel = s->pixel + i * (size_t)s->span;
+    site at = { .span = s->span };
 
-    for (int ky = 0; ky < m->kh; ky++)
-        for (int kx = 0; kx < m->kw; kx++, at += span)
-            *at = pixel < 0 ? -1 : sp_meet(m, y, x, ky, kx);
-}
-
-/* Keep the taps at which any pixel of the site meets one. Gives how many. */
-static int keep_used(int taps, size_t span, int *tap, int *at)
-{
-    int used = 0;
-
-    for (int t = 0; t < taps; t++) {
-        const int *from = at + (size_t)t * span;
-        int *to = at + (size_t)used * span;
-        bool any = false;
-        for (size_t p = 0; p < span; p++) {
-            to[p] = from[p];
-            any |= from[p] >= 0;
-        }
-        if (any)
-            tap[used++] = t;
+    for (int p = 0; p < s->span && pixel[p] >= 0; p++) {
+        at.row[p] = m->row + (size_t)(pixel[p] / m->width) * (size_t)m->kh;
+        at.col[p] = m->col + (size_t)(pixel[p] % m->width) * (size_t)m->kw;
     }
-    return used;
+    return at;
 }
 
-static void fill_taps(void *arg, size_t begin, size_t end)
+/* False: no pixel meets one at this tap. */
+static bool meet_all(const sp_meeting *m, site *at, int ky, int kx)
+{
+    bool any = false;
+
+    for (int p = 0; p < at->span; p++) {
+        int row = at->row[p] ? at->row[p][ky] : -1;
+        int col = at->row[p] ? at->col[p][kx] : -1;
+        bool both = row >= 0 && col >= 0;
+        at->now[p] = both ? (row * m->from_width + col) * m->from_c : -1;
+        any |= both;
+    }
+    return any;
+}
+
+/* Whether a tap of the row of taps that a run is in belongs to the run. */
+static bool follows(const sp_meeting *m, const sp_tap_run *r, int tap,
+                    const site *at)
+{
+    if (tap != r->tap + r->taps * m->tap_step)
+        return false;
+    for (int p = 0; p < at->span; p++)
+        if ((at->now[p] < 0) != (at->last[p] < 0) ||
+            (at->now[p] >= 0 && at->now[p] != at->last[p] + m->shift))
+            return false;
+    return true;
+}
+
+static void fill_site(const sp_sites *s, const sp_meeting *m, size_t i)
+{
+    size_t taps = (size_t)s->taps, span = (size_t)s->span;
+    sp_tap_run *run = s->run + i * taps, *end = run;
+    int *to = s->at + i * taps * span;
+    site at = site_at(s, m, i);
+
+    for (int ky = 0; ky < m->kh; ky++) {
+        sp_tap_run *row = end; /* runs do not go on in the next row */
+        for (int kx = 0; kx < m->kw; kx++) {
+            int tap = ky * m->kw + kx;
+            if (!meet_all(m, &at, ky, kx))
+                continue;
+            if (end > row && follows(m, end - 1, tap, &at)) {
+                end[-1].taps++;
+            } else {
+                *end++ = (sp_tap_run){ .tap = tap, .taps = 1 };
+                memcpy(to, at.now, sizeof(int) * span);
+                to += span;
+            }
+            memcpy(at.last, at.now, sizeof at.last);
+        }
+    }
+    s->runs[i] = (int)(end - run);
+}
+
+static void fill_sites(void *arg, size_t begin, size_t end)
 {
     const sites_work *work = arg;
-    const sp_sites *s = work->s;
-    size_t span = (size_t)s->span, taps = (size_t)s->taps;
 
-    for (size_t i = begin; i < end; i++) {
-        int *at = s->at + i * taps * span;
-        for (size_t p = 0; p < span; p++)
-            fill_pixel(work->m, s->pixel[i * span + p], span, at + p);
-        s->used[i] = keep_used(s->taps, span, s->tap + i * taps, at);
-    }
+    for (size_t i = begin; i < end; i++)
+        fill_site(work->s, work->m, i);
 }
 
-void sp_sites_fill(const sp_sites *s, const sp_meeting *m, int stride,
+void sp_sites_fill(const sp_sites *s, const sp_meeting *m,
                    const sp_conv_how *how)
 {
-    int *pixel = s->pixel;
+    int *pixel = s->pixel, stride = m->tap_step;
     sites_work work = { .s = s, .m = m };
 
     for (int y0 = 0; y0 < stride && y0 < m->height; y0++)
@@ -121,5 +162,5 @@ void sp_sites_fill(const sp_sites *s, const sp_meeting *m, int stride,
                     *pixel++ = y * m->width + x;
     while (pixel < s->pixel + (size_t)s->count * (size_t)s->span)
         *pixel++ = -1;
-    sp_parallel_for(how->threads, (size_t)s->count, 16, fill_taps, &work);
+    sp_parallel_for(how->threads, (size_t)s->count, 16, fill_sites, &work);
 }

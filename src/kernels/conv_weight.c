@@ -91,6 +91,7 @@ static size_t weight_open(weight_pass *w, const sp_conv_call *call,
 
     *w = (weight_pass){ .how = call->how, .tiles = call->how.kernels->tiles };
     w->f = sp_conv_simplify(&call->s, call->n);
+    w->f.pairs = w->f.cin % 2 == 0 && w->f.stored_cin % 2 == 0;
     w->pixels = w->f.s.oh * w->f.s.ow;
     w->blocks = sp_blocks_of(w->f.cout, w->tiles->vl);
     w->ranges = (w->f.cin + RANGE - 1) / RANGE;
@@ -157,7 +158,9 @@ static void run_chunk(const weight_pass *w, item *it, size_t image,
 {
     const sp_conv_shape *s = &w->f.s;
     const meetings *meet = &w->meet;
+    sp_layout layout = sp_layout_of(&w->f, &it->block);
     size_t width = (size_t)it->block.width, ld = (size_t)s->cout;
+    size_t copied = layout == SP_PAIRS ? 2 * width : width;
     size_t start = (size_t)r * (size_t)meet->range;
     size_t left = (size_t)w->pixels - start;
     size_t pixels = left < (size_t)meet->range ? left : (size_t)meet->range;
@@ -166,16 +169,17 @@ static void run_chunk(const weight_pass *w, item *it, size_t image,
     sp_weight_tile t = {
         .images = count,
         .x_step = (size_t)s->h * (size_t)s->w * (size_t)s->cin,
-        .y_step = pixels * width,
+        .y_step = pixels * copied,
         .dy = it->copy,
-        .ldy = width,
+        .ldy = copied,
         .channels = it->end - it->begin,
         .add = it->add,
     };
 
     /* More than one image: the range is the whole image, so that the pixels of
      * all are adjacent. */
-    w->tiles->copy_rows(dy, ld, count * pixels, it->block.valid, it->copy);
+    (layout == SP_PAIRS ? w->tiles->copy_pairs : w->tiles->copy_rows)(
+        dy, ld, count * pixels, it->block.valid, it->copy);
     t.x = w->x + image * t.x_step + it->group * w->f.cin + it->begin;
     for (int tap = 0; tap < w->f.taps; tap++) {
         const int *first = meet->first + tap * (meet->count + 1) + r;
@@ -189,7 +193,7 @@ static void run_chunk(const weight_pass *w, item *it, size_t image,
         }
         t.dw = it->panel +
                ((size_t)tap * (size_t)w->f.cin + (size_t)it->begin) * width;
-        w->tiles->weight_tile[it->block.vectors - 1](&t);
+        w->tiles->weight_tile[layout](&t);
     }
     it->add = true;
 }

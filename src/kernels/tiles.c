@@ -9,11 +9,101 @@
 
 #include "kernels/vec.h"
 
-/* The rows of a tile are unrolled by name: otherwise GCC 12 keeps their sums in
- * memory before and after the loop over the channels. */
+/* Lanes with even and with odd numbers of two registers. */
+#if SP_VL == 4
+#define EVEN_LANES 0, 2, 4, 6
+#define ODD_LANES 1, 3, 5, 7
+#elif SP_VL == 8
+#define EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14
+#define ODD_LANES 1, 3, 5, 7, 9, 11, 13, 15
+#else
+#define EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define ODD_LANES 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#endif
 
 /* Enough independent sums to hide the latency of a multiply-add. */
-enum { ROWS = SP_ROWS, PEAK_SUMS = ROWS > 6 ? 2 * ROWS : 12 };
+enum { ROWS = SP_ROWS, UNROLLED = 8, PEAK_SUMS = ROWS > 6 ? 2 * ROWS : 12 };
+
+/* A register as pairs of floats, and the floats of half a register. */
+typedef uint64_t pair_vec
+    __attribute__((vector_size(SP_VL * 4), aligned(4), may_alias));
+typedef uint32_t half_vec
+    __attribute__((vector_size(SP_VL * 2), aligned(4), may_alias));
+
+/* p[0] p[1] p[0] p[1] ... */
+SP_INLINE sp_vec splat_pair(const float *p)
+{
+    uint64_t both;
+
+    memcpy(&both, p, sizeof both);
+    return (sp_vec)((pair_vec){ 0 } + both);
+}
+
+/* p[0] 0 p[1] 0 ... of half a register. */
+SP_INLINE sp_vec spread(const float *p)
+{
+    return (sp_vec) __builtin_convertvector(*(const half_vec *)p, pair_vec);
+}
+
+/* v[0] + v[1], v[2] + v[3] ... over both registers. */
+SP_INLINE sp_vec add_pairs(const sp_vec *v)
+{
+    return __builtin_shufflevector(v[0], v[1], EVEN_LANES) +
+           __builtin_shufflevector(v[0], v[1], ODD_LANES);
+}
+
+/* What the loops of a tile use of it. Rows are unrolled by name: otherwise GCC
+ * 12 keeps their sums in memory before and after the loop over the channels. */
+typedef struct reading {
+    ptrdiff_t depth, shift;
+    size_t w_step;
+    int join; /* taps of a run follow one another: they make one long tap */
+} reading;
+
+SP_INLINE reading reading_of(const sp_tile *a, int width)
+{
+    reading r = { .depth = a->depth,
+                  .shift = a->shift,
+                  .w_step = (size_t)a->tap_step * a->w_step };
+
+    r.join = r.shift == r.depth && r.w_step == (size_t)(a->depth * width);
+    return r;
+}
+
+SP_INLINE void sum_step(const float *const *x, ptrdiff_t k, const sp_vec *w,
+                        int step, sp_vec sum[ROWS][2])
+{
+#pragma GCC unroll 8
+    for (int p = 0; p < ROWS; p++) {
+        sp_vec v = step == 2 ? splat_pair(x[p] + k) : sp_splat(x[p][k]);
+        sum[p][0] += v * w[0];
+        sum[p][1] += v * w[1];
+    }
+}
+
+/* Two registers a row, `step` channels at once: one channel of two vectors of
+ * columns, or a pair of one. */
+SP_INLINE void sum_rows(const sp_tile *a, int step, sp_vec sum[ROWS][2])
+{
+    reading r = reading_of(a, 2 * SP_VL / step);
+
+    for (int i = 0; i < a->runs; i++) {
+        const float *const *x = a->x + (size_t)i * ROWS;
+        const float *taps = a->w + (size_t)a->run[i].tap * a->w_step;
+        ptrdiff_t count = r.join ? 1 : a->run[i].taps;
+        ptrdiff_t depth = r.join ? a->run[i].taps * r.depth : r.depth;
+        for (ptrdiff_t j = 0; j < count; j++, taps += r.w_step) {
+            const sp_vec *w = (const sp_vec *)taps;
+            ptrdiff_t k = j * r.shift, end = k + depth;
+            for (; k + UNROLLED * step <= end; w += 2 * UNROLLED)
+#pragma GCC unroll 8
+                for (int u = 0; u < UNROLLED; u++, k += step)
+                    sum_step(x, k, w + 2 * u, step, sum);
+            for (; k < end; k += step, w += 2)
+                sum_step(x, k, w, step, sum);
+        }
+    }
+}
 
 static void tile_2(const sp_tile *a)
 {
@@ -27,17 +117,7 @@ static void tile_2(const sp_tile *a)
         sum[p][0] = start[0];
         sum[p][1] = start[1];
     }
-    for (int i = 0; i < a->taps; i++) {
-        const float *const *x = a->x + (size_t)i * ROWS;
-        const sp_vec *w =
-            (const sp_vec *)(a->w + (size_t)a->tap[i] * a->w_step);
-        for (ptrdiff_t k = 0; k < a->depth; k++, w += 2)
-#pragma GCC unroll 8
-            for (int p = 0; p < ROWS; p++) {
-                sum[p][0] += x[p][k] * w[0];
-                sum[p][1] += x[p][k] * w[1];
-            }
-    }
+    sum_rows(a, 1, sum);
 #pragma GCC unroll 8
     for (int p = 0; p < ROWS; p++) {
         sp_vec *y = (sp_vec *)to[p];
@@ -47,6 +127,29 @@ static void tile_2(const sp_tile *a)
         }
         y[0] = sum[p][0];
         y[1] = sum[p][1];
+    }
+}
+
+static void tile_pairs(const sp_tile *a)
+{
+    const float *start = a->start;
+    float *const *to = a->y;
+    float beta = a->beta;
+    sp_vec sum[ROWS][2];
+
+#pragma GCC unroll 8
+    for (int p = 0; p < ROWS; p++) {
+        sum[p][0] = spread(start);
+        sum[p][1] = spread(start + SP_VL / 2);
+    }
+    sum_rows(a, 2, sum);
+#pragma GCC unroll 8
+    for (int p = 0; p < ROWS; p++) {
+        sp_vec *y = (sp_vec *)to[p];
+        sum[p][0] = add_pairs(sum[p]);
+        if (beta != 0.0f)
+            sum[p][0] += beta * y[0];
+        y[0] = sum[p][0];
     }
 }
 
@@ -64,21 +167,24 @@ static void tile_1(const sp_tile *a)
         sum[p][0] = start[0];
         sum[p][1] = (sp_vec){ 0 };
     }
-    for (int i = 0; i < a->taps; i++) {
+    for (int i = 0; i < a->runs; i++) {
         const float *const *x = a->x + (size_t)i * ROWS;
-        const sp_vec *w =
-            (const sp_vec *)(a->w + (size_t)a->tap[i] * a->w_step);
-        ptrdiff_t k = 0;
-        for (; k + 1 < a->depth; k += 2, w += 2)
+        const float *taps = a->w + (size_t)a->run[i].tap * a->w_step;
+        for (ptrdiff_t j = 0; j < a->run[i].taps; j++) {
+            const sp_vec *w = (const sp_vec *)taps;
+            ptrdiff_t k = j * a->shift, end = k + a->depth;
+            taps += (size_t)a->tap_step * a->w_step;
+            for (; k + 1 < end; k += 2, w += 2)
 #pragma GCC unroll 8
-            for (int p = 0; p < ROWS; p++) {
-                sum[p][0] += x[p][k] * w[0];
-                sum[p][1] += x[p][k + 1] * w[1];
-            }
-        if (k < a->depth)
+                for (int p = 0; p < ROWS; p++) {
+                    sum[p][0] += x[p][k] * w[0];
+                    sum[p][1] += x[p][k + 1] * w[1];
+                }
+            if (k < end)
 #pragma GCC unroll 8
-            for (int p = 0; p < ROWS; p++)
-                sum[p][0] += x[p][k] * w[0];
+                for (int p = 0; p < ROWS; p++)
+                    sum[p][0] += x[p][k] * w[0];
+        }
     }
 #pragma GCC unroll 8
     for (int p = 0; p < ROWS; p++) {
@@ -90,13 +196,15 @@ static void tile_1(const sp_tile *a)
     }
 }
 
-/* `rows` and `vectors` are constants at every call. */
+/* `rows` of a layout from row `first` on; both constants at every call. */
 SP_INLINE void weight_rows(const sp_weight_tile *a, int first, int rows,
-                           int vectors)
+                           sp_layout layout)
 {
+    int vectors = layout == SP_ONE_VECTOR ? 1 : 2;
+    int step = layout == SP_PAIRS ? 2 : 1;
     sp_vec *dw = (sp_vec *)a->dw + (size_t)first * (size_t)vectors;
-    const float *x = a->x + first, *dy = a->dy;
-    sp_vec sum[2 * ROWS][2];
+    const float *x = a->x + first * step, *dy = a->dy;
+    sp_vec sum[ROWS][2];
 
     for (int k = 0; k < rows; k++)
         for (int v = 0; v < vectors; v++)
@@ -106,9 +214,11 @@ SP_INLINE void weight_rows(const sp_weight_tile *a, int first, int rows,
             const float *xp = x + a->x_at[i];
             const sp_vec *yp =
                 (const sp_vec *)(dy + (size_t)a->y_at[i] * a->ldy);
-            for (int k = 0; k < rows; k++)
+            for (int k = 0; k < rows; k++) {
+                sp_vec t = step == 2 ? splat_pair(xp + 2 * k) : sp_splat(xp[k]);
                 for (int v = 0; v < vectors; v++)
-                    sum[k][v] += xp[k] * yp[v];
+                    sum[k][v] += t * yp[v];
+            }
         }
     for (int k = 0; k < rows; k++)
         for (int v = 0; v < vectors; v++) {
@@ -118,24 +228,67 @@ SP_INLINE void weight_rows(const sp_weight_tile *a, int first, int rows,
         }
 }
 
-SP_INLINE void weight_tile(const sp_weight_tile *a, int vectors)
+SP_INLINE void weight_some(const sp_weight_tile *a, int first, int rows,
+                           sp_layout layout)
 {
-    int k = 0;
-
-    if (vectors == 1)
-        for (; a->channels - k >= 2 * ROWS; k += 2 * ROWS)
-            weight_rows(a, k, 2 * ROWS, vectors);
-    for (; a->channels - k >= ROWS; k += ROWS)
-        weight_rows(a, k, ROWS, vectors);
-    for (; a->channels - k >= 3; k += 3)
-        weight_rows(a, k, 3, vectors);
-    for (; a->channels - k >= 1; k++)
-        weight_rows(a, k, 1, vectors);
+    switch (rows) {
+    case 1:
+        weight_rows(a, first, 1, layout);
+        break;
+    case 2:
+        weight_rows(a, first, 2, layout);
+        break;
+    case 3:
+        weight_rows(a, first, 3, layout);
+        break;
+    case 4:
+        weight_rows(a, first, 4, layout);
+        break;
+#if SP_ROWS > 4
+    case 5:
+        weight_rows(a, first, 5, layout);
+        break;
+    case 6:
+        weight_rows(a, first, 6, layout);
+        break;
+#endif
+#if SP_ROWS > 6
+    case 7:
+        weight_rows(a, first, 7, layout);
+        break;
+    case 8:
+        weight_rows(a, first, 8, layout);
+        break;
+#endif
+    }
 }
 
-static void weight_tile_1(const sp_weight_tile *a) { weight_tile(a, 1); }
+/* In tiles of about equal size: a small one would wait for its own sums. */
+SP_INLINE void weight_tile(const sp_weight_tile *a, sp_layout layout)
+{
+    int rows = layout == SP_PAIRS ? a->channels / 2 : a->channels;
+    int tiles = (rows + ROWS - 1) / ROWS;
 
-static void weight_tile_2(const sp_weight_tile *a) { weight_tile(a, 2); }
+    for (int i = 0; i < tiles; i++) {
+        int first = rows * i / tiles;
+        weight_some(a, first, rows * (i + 1) / tiles - first, layout);
+    }
+}
+
+static void weight_tile_1(const sp_weight_tile *a)
+{
+    weight_tile(a, SP_ONE_VECTOR);
+}
+
+static void weight_tile_2(const sp_weight_tile *a)
+{
+    weight_tile(a, SP_TWO_VECTORS);
+}
+
+static void weight_tile_pairs(const sp_weight_tile *a)
+{
+    weight_tile(a, SP_PAIRS);
+}
 
 static void locate(const int *at, int count, const float *base,
                    const float *zeros, const float **x)
@@ -162,6 +315,19 @@ static void copy_rows(const float *from, size_t ld, size_t count, int valid,
         }
 }
 
+static void copy_pairs(const float *from, size_t ld, size_t count, int valid,
+                       float *to)
+{
+    for (; count > 0; count--, from += ld, to += 2 * SP_VL) {
+        sp_vec v = sp_load(from, valid, (sp_vec){ 0 });
+        const float *half = (const float *)&v;
+        for (int i = 0; i < 2; i++) {
+            pair_vec pairs = (pair_vec)spread(half + i * (SP_VL / 2));
+            *(pair_vec *)(to + i * SP_VL) = pairs | pairs << 32;
+        }
+    }
+}
+
 static float peak(size_t turns)
 {
     /* Too small to change a sum, which the compiler must not see. */
@@ -184,11 +350,12 @@ extern const sp_tiles SP_FOR_ISA(sp_tiles);
 const sp_tiles SP_FOR_ISA(sp_tiles) = {
     .vl = SP_VL,
     .rows = ROWS,
-    .tile = { tile_1, tile_2 },
-    .weight_tile = { weight_tile_1, weight_tile_2 },
+    .tile = { tile_1, tile_2, tile_pairs },
+    .weight_tile = { weight_tile_1, weight_tile_2, weight_tile_pairs },
     .locate = locate,
     .locate_across = locate_across,
     .copy_rows = copy_rows,
+    .copy_pairs = copy_pairs,
     .peak = peak,
     .peak_flops = PEAK_SUMS * SP_VL * 2,
 };

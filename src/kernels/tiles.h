@@ -12,18 +12,25 @@
 
 enum { SP_MAX_ROWS = 8, SP_MAX_VL = 16 };
 
+/* Taps whose inputs stand equally far apart in all rows of a tile. */
+typedef struct sp_tap_run {
+    int tap, taps; /* the first; how many */
+} sp_tap_run;
+
 /* One tile of a forward or backward-input pass:
  *
  *   y[p][:] = beta * y[p][:] + start[:]
- *           + sum over i < taps, k < depth of x[i][p][k] * w[tap[i]][k][:]
+ *           + sum over runs r, j < run[r].taps, k < depth of
+ *             x[r][p][j * shift + k] * w[run[r].tap + j * tap_step][k][:]
  *
  * With beta 0, y is only written. All rows p must be readable and writable. */
 typedef struct sp_tile {
-    const float *const *x; /* taps x rows pointers, to `depth` floats each */
-    const int *tap;
-    int taps, depth;
-    const float *w; /* packed: columns of a block are adjacent */
-    size_t w_step;  /* floats from tap to tap */
+    const float *const *x; /* runs x rows pointers */
+    const sp_tap_run *run;
+    int runs, depth, tap_step;
+    ptrdiff_t shift; /* floats from the inputs of a tap to those of the next */
+    const float *w;  /* packed: columns of a block are adjacent */
+    size_t w_step;   /* floats from tap to tap */
     const float *start;
     float *const *y; /* `rows` pointers */
     float beta;
@@ -46,13 +53,30 @@ typedef struct sp_weight_tile {
     bool add;
 } sp_weight_tile;
 
+/* How the weights of a block of columns stand, and with them which tile is
+ * made of them.
+ *
+ * In pairs, each column's weights of two channels that follow one another are
+ * adjacent, channels are even in number, and every number read of an image
+ * serves two registers as it does in a block of two vectors:
+ *
+ *   w[k / 2][column][k % 2]
+ *
+ * A forward tile of one vector sums even and odd channels apart, in pairs or
+ * not, so that both give the same bits. */
+typedef enum sp_layout {
+    SP_ONE_VECTOR,
+    SP_TWO_VECTORS,
+    SP_PAIRS /* of one vector */
+} sp_layout;
+
 typedef struct sp_tiles {
     int vl;   /* floats in a vector */
     int rows; /* of a tile */
 
-    /* By vectors in a block of columns, less one. */
-    void (*tile[2])(const sp_tile *a);
-    void (*weight_tile[2])(const sp_weight_tile *a);
+    /* By layout. For pairs, dy holds every number twice. */
+    void (*tile[3])(const sp_tile *a);
+    void (*weight_tile[3])(const sp_weight_tile *a);
 
     /* x[i] = at[i] < 0 ? zeros : base + at[i], for i < count x rows. */
     void (*locate)(const int *at, int count, const float *base,
@@ -64,6 +88,9 @@ typedef struct sp_tiles {
      * zeros. */
     void (*copy_rows)(const float *from, size_t ld, size_t count, int valid,
                       float *to);
+    /* The same for one vector, every number twice. */
+    void (*copy_pairs)(const float *from, size_t ld, size_t count, int valid,
+                       float *to);
 
     /* Multiply-adds, `turns` times `peak_flops` operations. */
     float (*peak)(size_t turns);
