@@ -126,6 +126,7 @@ int main(void)
     TCase *tc = tcase_create("kernels");
     SRunner *run = srunner_create(s);
 
+    tcase_set_timeout(tc, 60); /* large arrays, under sanitizers */
     tcase_add_test(tc, every_cpu_has_the_base);
     tcase_add_test(tc, auto_is_the_first_of_the_list);
     tcase_add_test(tc, what_this_cpu_lacks_is_not_found);

@@ -5,26 +5,14 @@
  * measured in turn with the pass, since clocks change from second to second;
  * of both the best of many short rounds counts.
  */
-
-/* For madvise(), which POSIX lacks. */
-#define _DEFAULT_SOURCE
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "kernels/kernels.h"
 
-enum {
-    FIELDS = 8,
-    EXIT_USAGE = 2,
-    ROUNDS = 5,
-    LARGE_PAGE = 1 << 21,
-    PASSES = 3,
-    ALGORITHMS = 3
-};
+enum { FIELDS = 8, EXIT_USAGE = 2, ROUNDS = 5, PASSES = 3, ALGORITHMS = 3 };
 
 /* h, w, cin, cout, k, stride, pad, groups; images unless --batch says. */
 typedef struct example {
@@ -170,22 +158,9 @@ static bool read_shape(const char *text, sp_conv_shape *s)
     return i >= 5 && !*text && shape_of(v, s);
 }
 
-/* As tensors are: aligned and in large pages, where there are such. */
-static void *allocate(size_t bytes)
-{
-    size_t align = bytes >= LARGE_PAGE ? LARGE_PAGE : SP_ALIGN;
-    void *p = aligned_alloc(align, (bytes / align + 1) * align);
-
-#ifdef MADV_HUGEPAGE
-    if (p && align == LARGE_PAGE)
-        madvise(p, bytes, MADV_HUGEPAGE); /* advice: failing is harmless */
-#endif
-    return p;
-}
-
 static float *random_floats(size_t count)
 {
-    float *p = allocate(sizeof *p * count);
+    float *p = sp_block_alloc(sizeof *p * count);
     uint32_t r = 1;
 
     for (size_t i = 0; p && i < count; i++) {
@@ -208,7 +183,7 @@ static bool arrays_open(arrays *a, const sp_conv_how *how,
     a->y = random_floats(pass == SP_FORWARD ? 0 : y);
     a->w = random_floats(w_count(s));
     a->result = random_floats(result);
-    a->scratch = allocate(bytes);
+    a->scratch = sp_block_alloc(bytes);
     return a->x && a->y && a->w && a->result && a->scratch;
 }
 

@@ -1,16 +1,10 @@
-/* For madvise(), which POSIX lacks. */
-#define _DEFAULT_SOURCE
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "graph/program.h"
+#include "kernels/kernels.h"
 #include "sprat/random.h"
-
-/* From here on pages of 2 MiB pay: fewer misses when walking long arrays. */
-enum { HUGE_PAGE = 1 << 21 };
 
 bool sp_pointers_add(sp_pointers *p, void *item)
 {
@@ -24,20 +18,6 @@ bool sp_pointers_add(sp_pointers *p, void *item)
     }
     p->at[p->count++] = item;
     return true;
-}
-
-void *sp_block_alloc(size_t size)
-{
-    size_t align = size >= HUGE_PAGE ? HUGE_PAGE : SP_ALIGN;
-    void *p;
-
-    if (posix_memalign(&p, align, size + SP_ALIGN) != 0)
-        return NULL;
-#ifdef MADV_HUGEPAGE
-    if (align == HUGE_PAGE)
-        madvise(p, size, MADV_HUGEPAGE); /* advice: failing is harmless */
-#endif
-    return p;
 }
 
 sp_params *sp_params_new(void) { return calloc(1, sizeof(sp_params)); }

@@ -93,8 +93,4 @@ void sp_tiles_wish(const sp_graph_opt *opt, sp_node *n);
  * there. Errors: SP_ENOMEM. */
 SP_MUST sp_err sp_params_seal(sp_params *p, bool grads);
 
-/* `size` bytes aligned to SP_ALIGN, with SP_ALIGN readable bytes behind; freed
- * with free(). NULL: out of memory. */
-void *sp_block_alloc(size_t size);
-
 #endif

@@ -42,6 +42,10 @@ double sp_kernels_bandwidth(const sp_kernels *k, int threads, double seconds);
 /* Version and build of the BLAS in use, for reports. */
 const char *sp_blas_version(void);
 
+/* `size` bytes aligned to SP_ALIGN, with SP_ALIGN readable bytes behind, in
+ * large pages where that pays; freed with free(). NULL: out of memory. */
+void *sp_block_alloc(size_t size);
+
 /* Which of `threads` threads calls, within sp_parallel_for(): from 0. */
 int sp_worker(int threads);
 
