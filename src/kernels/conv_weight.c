@@ -7,6 +7,7 @@
  * are copied to adjacent memory once and then serve all taps.
  */
 #include <limits.h>
+#include <string.h>
 
 #include "kernels/conv.h"
 
@@ -14,16 +15,20 @@ enum {
     CHUNK = 128, /* pixels: their copied gradients stay in the first cache */
     PART = 512,  /* pixels that make a dw of their own worth its sum */
     RANGE = 64,  /* input channels of an item */
+    LINE = 16,   /* at a time: a line of the cache serves all taps */
     MIN_ITEMS =
         32 /* fewer: images are cut as well, each part with its own dw */
 };
 
-/* Output pixels in ranges, and for each tap those that meet a pixel of x. */
+/* Output pixels in ranges, and for each tap those that meet a pixel of x; of
+ * all the images of a chunk, one after the other, where an image is no longer
+ * than a range. */
 typedef struct meetings {
     int range, count; /* pixels in a range; ranges of an image */
-    int *first;       /* [taps][count + 1]: into the tap's lists */
-    int *x_at;        /* [taps][pixels]: float offset in the image of x */
-    int *y_at;        /* [taps][pixels]: pixel from the start of its range */
+    size_t list;      /* most meetings of a tap */
+    int *first;       /* [taps][count + 1]: into the tap's list, first image */
+    int *x_at;        /* [taps][list]: float offset in the images of x */
+    int *y_at;        /* [taps][list]: float offset in the copied range of dy */
 } meetings;
 
 typedef struct weight_pass {
@@ -55,31 +60,21 @@ static int cut_images(const weight_pass *w)
     return parts > 0 ? (int)parts : 1;
 }
 
-/* Images of one pixel are the rows of a matrix. There are many, so the list of
- * meetings goes over all those of a chunk. */
-static bool is_matrix(const weight_pass *w)
-{
-    const sp_conv_shape *s = &w->f.s;
-
-    return s->h == 1 && s->w == 1 && w->f.taps == 1 && s->pad == 0;
-}
-
 static void meetings_layout(meetings *m, weight_pass *w, sp_carver *c)
 {
-    size_t taps = (size_t)w->f.taps, list = taps * (size_t)w->pixels;
+    const sp_conv_shape *s = &w->f.s;
+    size_t taps = (size_t)w->f.taps;
+    size_t most = INT_MAX / ((size_t)s->h * (size_t)s->w * (size_t)s->cin);
 
     m->range = w->pixels < CHUNK ? w->pixels : CHUNK;
     m->count = (w->pixels + m->range - 1) / m->range;
     w->chunk_images = (size_t)(CHUNK / m->range);
-    if (is_matrix(w)) {
-        size_t most = (size_t)INT_MAX / (size_t)w->f.s.cin;
-        if (w->chunk_images > most)
-            w->chunk_images = most;
-        list = w->chunk_images;
-    }
+    if (w->chunk_images > most)
+        w->chunk_images = most;
+    m->list = w->chunk_images * (size_t)w->pixels;
     m->first = sp_carve(c, sizeof(int) * taps * (size_t)(m->count + 1));
-    m->x_at = sp_carve(c, sizeof(int) * list);
-    m->y_at = sp_carve(c, sizeof(int) * list);
+    m->x_at = sp_carve(c, sizeof(int) * (taps * m->list + SP_WEIGHT_AHEAD));
+    m->y_at = sp_carve(c, sizeof(int) * taps * m->list);
 }
 
 /* Gives the bytes of work space. */
@@ -108,38 +103,41 @@ static size_t weight_open(weight_pass *w, const sp_conv_call *call,
     return c.used;
 }
 
-static void fill_rows(const weight_pass *w)
+/* The meetings of tap t in image m of a chunk. Gives how many there are up to
+ * its end. */
+static int fill_image(const weight_pass *w, int t, int image, int n)
 {
-    w->meet.first[0] = 0;
-    w->meet.first[1] = 1;
-    for (int i = 0; i < (int)w->chunk_images; i++) {
-        w->meet.x_at[i] = i * w->f.s.cin;
-        w->meet.y_at[i] = i;
-    }
+    const sp_meeting *m = &w->meeting;
+    const meetings *to = &w->meet;
+    int *first = to->first + t * (to->count + 1);
+    int *x_at = to->x_at + (size_t)t * to->list;
+    int *y_at = to->y_at + (size_t)t * to->list;
+    int wide = 2 * w->tiles->vl, q = 0;
+    int x_first = image * w->f.s.h * w->f.s.w * w->f.s.cin;
+    int y_first = image * to->range;
+
+    for (int y = 0; y < m->height; y++)
+        for (int x = 0; x < m->width; x++, q++) {
+            int at = sp_meet(m, y, x, t / m->kw, t % m->kw);
+            if (image == 0 && q % to->range == 0)
+                first[q / to->range] = n;
+            if (at < 0)
+                continue;
+            x_at[n] = x_first + at;
+            y_at[n++] = (y_first + q % to->range) * wide;
+        }
+    if (image == 0)
+        first[to->count] = n;
+    return n;
 }
 
 static void fill_taps(void *arg, size_t begin, size_t end)
 {
     const weight_pass *w = arg;
-    const sp_meeting *m = &w->meeting;
-    const meetings *to = &w->meet;
 
-    for (int t = (int)begin; t < (int)end; t++) {
-        size_t list = (size_t)t * (size_t)w->pixels;
-        int *first = to->first + t * (to->count + 1);
-        int n = 0, q = 0;
-        for (int y = 0; y < m->height; y++)
-            for (int x = 0; x < m->width; x++, q++) {
-                int at = sp_meet(m, y, x, t / m->kw, t % m->kw);
-                if (q % to->range == 0)
-                    first[q / to->range] = n;
-                if (at < 0)
-                    continue;
-                to->x_at[list + (size_t)n] = at;
-                to->y_at[list + (size_t)n++] = q % to->range;
-            }
-        first[to->count] = n;
-    }
+    for (int t = (int)begin; t < (int)end; t++)
+        for (int image = 0, n = 0; image < (int)w->chunk_images; image++)
+            n = fill_image(w, t, image, n);
 }
 
 /* A block of output channels, a range of input channels, a part of images. */
@@ -152,49 +150,52 @@ typedef struct item {
     bool add;
 } item;
 
+/* The channels from k on, those of a line of the cache at most, at all taps of
+ * a chunk. */
+static void run_line(const weight_pass *w, const item *it, int r, size_t images,
+                     const float *x, int k)
+{
+    const meetings *meet = &w->meet;
+    size_t cin = (size_t)w->f.cin, width = (size_t)it->block.width;
+    sp_layout layout = sp_layout_of(&w->f, &it->block);
+    sp_weight_tile t = {
+        .x = x + k,
+        .dy = it->copy,
+        .channels = it->end - k < LINE ? it->end - k : LINE,
+        .add = it->add,
+    };
+
+    for (int tap = 0; tap < w->f.taps; tap++) {
+        const int *first = meet->first + tap * (meet->count + 1) + r;
+        size_t list = (size_t)tap * meet->list + (size_t)first[0];
+        t.x_at = meet->x_at + list;
+        t.y_at = meet->y_at + list;
+        t.count = (first[1] - first[0]) * (int)images;
+        t.dw = it->panel + ((size_t)tap * cin + (size_t)k) * width;
+        w->tiles->weight_tile[layout](&t);
+    }
+}
+
 /* One chunk: `count` images from `image`, range `r` of their pixels. */
 static void run_chunk(const weight_pass *w, item *it, size_t image,
                       size_t count, int r)
 {
     const sp_conv_shape *s = &w->f.s;
-    const meetings *meet = &w->meet;
-    sp_layout layout = sp_layout_of(&w->f, &it->block);
-    size_t width = (size_t)it->block.width, ld = (size_t)s->cout;
-    size_t copied = layout == SP_PAIRS ? 2 * width : width;
-    size_t start = (size_t)r * (size_t)meet->range;
-    size_t left = (size_t)w->pixels - start;
-    size_t pixels = left < (size_t)meet->range ? left : (size_t)meet->range;
+    bool pairs = sp_layout_of(&w->f, &it->block) == SP_PAIRS;
+    size_t ld = (size_t)s->cout, range = (size_t)w->meet.range;
+    size_t start = (size_t)r * range, left = (size_t)w->pixels - start;
+    size_t step = (size_t)s->h * (size_t)s->w * (size_t)s->cin;
+    const float *x = w->x + image * step + it->group * w->f.cin;
     const float *dy = w->dy + (image * (size_t)w->pixels + start) * ld +
                       it->group * w->f.cout + it->block.first;
-    sp_weight_tile t = {
-        .images = count,
-        .x_step = (size_t)s->h * (size_t)s->w * (size_t)s->cin,
-        .y_step = pixels * copied,
-        .dy = it->copy,
-        .ldy = copied,
-        .channels = it->end - it->begin,
-        .add = it->add,
-    };
 
     /* More than one image: the range is the whole image, so that the pixels of
      * all are adjacent. */
-    (layout == SP_PAIRS ? w->tiles->copy_pairs : w->tiles->copy_rows)(
-        dy, ld, count * pixels, it->block.valid, it->copy);
-    t.x = w->x + image * t.x_step + it->group * w->f.cin + it->begin;
-    for (int tap = 0; tap < w->f.taps; tap++) {
-        const int *first = meet->first + tap * (meet->count + 1) + r;
-        size_t list = (size_t)tap * (size_t)w->pixels + (size_t)first[0];
-        t.x_at = meet->x_at + list;
-        t.y_at = meet->y_at + list;
-        t.count = first[1] - first[0];
-        if (is_matrix(w)) {
-            t.count = (int)count;
-            t.images = 1;
-        }
-        t.dw = it->panel +
-               ((size_t)tap * (size_t)w->f.cin + (size_t)it->begin) * width;
-        w->tiles->weight_tile[layout](&t);
-    }
+    (pairs ? w->tiles->copy_pairs
+           : w->tiles->copy_rows)(dy, ld, count * (left < range ? left : range),
+                                  it->block.valid, it->copy);
+    for (int k = it->begin; k < it->end; k += LINE)
+        run_line(w, it, r, count, x, k);
     it->add = true;
 }
 
@@ -248,10 +249,9 @@ void sp_weight_backward(const sp_conv_call *c, const float *x, const float *dy,
     w.x = x;
     w.dy = dy;
     sp_meeting_fill(&w.meeting, &w.f, SP_FORWARD);
-    if (is_matrix(&w))
-        fill_rows(&w);
-    else
-        sp_parallel_for(w.how.threads, (size_t)w.f.taps, 1, fill_taps, &w);
+    memset(w.meet.x_at + (size_t)w.f.taps * w.meet.list, 0,
+           sizeof(int) * SP_WEIGHT_AHEAD);
+    sp_parallel_for(w.how.threads, (size_t)w.f.taps, 1, fill_taps, &w);
     items = (size_t)w.f.s.groups * (size_t)w.blocks.count * (size_t)w.ranges *
             (size_t)w.parts;
     sp_parallel_for(w.how.threads, items, 1, run_items, &w);

@@ -196,6 +196,20 @@ static void tile_1(const sp_tile *a)
     }
 }
 
+/* One pixel of x, at `x`, against one of dy. */
+SP_INLINE void weight_pixel(const float *x, const float *dy, int rows,
+                            sp_layout layout, sp_vec sum[ROWS][2])
+{
+    const sp_vec *y = (const sp_vec *)dy;
+
+    for (int k = 0; k < rows; k++) {
+        sp_vec v = layout == SP_PAIRS ? splat_pair(x + 2 * k) : sp_splat(x[k]);
+        sum[k][0] += v * y[0];
+        if (layout != SP_ONE_VECTOR)
+            sum[k][1] += v * y[1];
+    }
+}
+
 /* `rows` of a layout from row `first` on; both constants at every call. */
 SP_INLINE void weight_rows(const sp_weight_tile *a, int first, int rows,
                            sp_layout layout)
@@ -204,22 +218,20 @@ SP_INLINE void weight_rows(const sp_weight_tile *a, int first, int rows,
     int step = layout == SP_PAIRS ? 2 : 1;
     sp_vec *dw = (sp_vec *)a->dw + (size_t)first * (size_t)vectors;
     const float *x = a->x + first * step, *dy = a->dy;
+    const int *x_at = a->x_at, *y_at = a->y_at, *end = x_at + a->count;
     sp_vec sum[ROWS][2];
 
     for (int k = 0; k < rows; k++)
         for (int v = 0; v < vectors; v++)
             sum[k][v] = (sp_vec){ 0 };
-    for (size_t m = 0; m < a->images; m++, x += a->x_step, dy += a->y_step)
-        for (ptrdiff_t i = 0; i < a->count; i++) {
-            const float *xp = x + a->x_at[i];
-            const sp_vec *yp =
-                (const sp_vec *)(dy + (size_t)a->y_at[i] * a->ldy);
-            for (int k = 0; k < rows; k++) {
-                sp_vec t = step == 2 ? splat_pair(xp + 2 * k) : sp_splat(xp[k]);
-                for (int v = 0; v < vectors; v++)
-                    sum[k][v] += t * yp[v];
-            }
-        }
+    for (; end - x_at >= 2; x_at += 2, y_at += 2) {
+        __builtin_prefetch(x + x_at[SP_WEIGHT_AHEAD]);
+        __builtin_prefetch(x + x_at[SP_WEIGHT_AHEAD + 1]);
+        weight_pixel(x + x_at[0], dy + y_at[0], rows, layout, sum);
+        weight_pixel(x + x_at[1], dy + y_at[1], rows, layout, sum);
+    }
+    if (end > x_at)
+        weight_pixel(x + x_at[0], dy + y_at[0], rows, layout, sum);
     for (int k = 0; k < rows; k++)
         for (int v = 0; v < vectors; v++) {
             if (a->add)
@@ -308,11 +320,13 @@ static void locate_across(const int *at, int count, const float *const *base,
 static void copy_rows(const float *from, size_t ld, size_t count, int valid,
                       float *to)
 {
-    for (; count > 0; count--, from += ld)
-        for (int j = 0; j < valid; j += SP_VL, to += SP_VL) {
-            int m = valid - j < SP_VL ? valid - j : SP_VL;
-            *(sp_vec *)to = sp_load(from + j, m, (sp_vec){ 0 });
-        }
+    int second = valid > SP_VL ? valid - SP_VL : 0;
+
+    for (; count > 0; count--, from += ld, to += 2 * SP_VL) {
+        sp_vec *row = (sp_vec *)to;
+        row[0] = sp_load(from, valid - second, (sp_vec){ 0 });
+        row[1] = sp_load(from + valid - second, second, (sp_vec){ 0 });
+    }
 }
 
 static void copy_pairs(const float *from, size_t ld, size_t count, int valid,

@@ -38,17 +38,16 @@ typedef struct sp_tile {
 
 /* Tiles of one tap of a backward-weight pass:
  *
- *   dw[k][:] (+)= sum over images m, pixels i < count of
- *                 x[m * x_step + x_at[i] + k] * dy[m * y_step + y_at[i]*ldy +
- * :]
+ *   dw[k][:] (+)= sum over i < count of x[x_at[i] + k] * dy[y_at[i] + :]
  *
- * for k < channels. */
+ * for k < channels. So many offsets x_at behind the last are read as well, and
+ * what they point to is fetched into the cache. */
+enum { SP_WEIGHT_AHEAD = 8 };
+
 typedef struct sp_weight_tile {
     const float *x, *dy;
-    const int *x_at, *y_at; /* floats; rows of ldy floats */
-    int count;
-    size_t images, x_step, y_step, ldy;
-    int channels;
+    const int *x_at, *y_at;
+    int count, channels;
     float *dw; /* channels x columns of the block, adjacent */
     bool add;
 } sp_weight_tile;
@@ -84,7 +83,7 @@ typedef struct sp_tiles {
     /* x[i][p] = base[p] + at[i], for i < count, p < rows. */
     void (*locate_across)(const int *at, int count, const float *const *base,
                           const float **x);
-    /* Copy `count` rows of `valid` floats to rows of whole vectors, filled with
+    /* Copy `count` rows of `valid` floats to rows of two vectors, filled with
      * zeros. */
     void (*copy_rows)(const float *from, size_t ld, size_t count, int valid,
                       float *to);
