@@ -1,220 +1,14 @@
-/* Values that backward computes again, with operators so plain that memory can
- * be counted by hand:
- *   scale: y = w x                 dx = w dy, dw = sum x dy
- *   bend:  y = sin x + other       dx = cos x dy, dother = dy; computed again
- *   mul:   y = a b                 da = b dy, db = a dy
- *   take:  the first five sevenths of the channels
- *   twice: y = 2 x, in place
- *   sum:   a row's loss, over all channels of all inputs
- */
+/* Values that backward computes again: which, when, and that nothing else
+ * shows. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sprat/op.h"
+#include "plain_ops.h"
 #include "sprat/random.h"
 
 static float *data(const sp_tensor *t) { return t->data; }
-
-/* Add to a gradient, or store it, as the program says. */
-static void give(const sp_node *n, int i, size_t at, float g)
-{
-    float *dx = n->x[i]->grad;
-
-    if (dx)
-        dx[at] = (sp_beta(n, i) != 0 ? dx[at] : 0) + g;
-}
-
-static sp_err same_shape(sp_node *n)
-{
-    n->y[0]->shape = n->x[0]->shape;
-    return SP_OK;
-}
-
-static sp_err scale_shape(sp_node *n)
-{
-    n->keep_x = 1;
-    return same_shape(n);
-}
-
-static void scale_forward(const sp_node *n, const sp_run *r)
-{
-    for (size_t i = 0; i < sp_elements(n->x[0], r); i++)
-        data(n->y[0])[i] = n->p[0]->value[0] * data(n->x[0])[i];
-}
-
-static void scale_backward(const sp_node *n, const sp_run *r)
-{
-    const float *dy = n->y[0]->grad;
-    float dw = sp_param_beta(n, 0, r) != 0 ? n->p[0]->grad[0] : 0;
-
-    for (size_t i = 0; i < sp_elements(n->x[0], r); i++) {
-        dw += data(n->x[0])[i] * dy[i];
-        give(n, 0, i, n->p[0]->value[0] * dy[i]);
-    }
-    n->p[0]->grad[0] = dw;
-}
-
-static const sp_op scale = { .name = "scale",
-                             .shape = scale_shape,
-                             .forward = scale_forward,
-                             .backward = scale_backward };
-
-/* Where a bend notes that it was computed again. */
-typedef struct bend_attr {
-    char *log;
-} bend_attr;
-
-static sp_err bend_shape(sp_node *n)
-{
-    n->keep_x = 1;
-    n->recompute_x = n->x_count > 1 ? 3 : 1;
-    return same_shape(n);
-}
-
-static void bend_forward(const sp_node *n, const sp_run *r)
-{
-    for (size_t i = 0; i < sp_elements(n->x[0], r); i++)
-        data(n->y[0])[i] =
-            sinf(data(n->x[0])[i]) + (n->x_count > 1 ? data(n->x[1])[i] : 0);
-}
-
-static void bend_recompute(const sp_node *n, const sp_run *r)
-{
-    char *log = ((const bend_attr *)n->attr)->log;
-
-    if (log)
-        strcat(strcat(log, n->name), " ");
-    bend_forward(n, r);
-}
-
-static void bend_backward(const sp_node *n, const sp_run *r)
-{
-    const float *dy = n->y[0]->grad;
-
-    for (size_t i = 0; i < sp_elements(n->x[0], r); i++) {
-        give(n, 0, i, cosf(data(n->x[0])[i]) * dy[i]);
-        if (n->x_count > 1)
-            give(n, 1, i, dy[i]);
-    }
-}
-
-static const sp_op bend = { .name = "bend",
-                            .shape = bend_shape,
-                            .forward = bend_forward,
-                            .backward = bend_backward,
-                            .recompute = bend_recompute };
-
-static sp_err mul_shape(sp_node *n)
-{
-    n->keep_x = 3;
-    return same_shape(n);
-}
-
-static void mul_forward(const sp_node *n, const sp_run *r)
-{
-    for (size_t i = 0; i < sp_elements(n->x[0], r); i++)
-        data(n->y[0])[i] = data(n->x[0])[i] * data(n->x[1])[i];
-}
-
-static void mul_backward(const sp_node *n, const sp_run *r)
-{
-    const float *dy = n->y[0]->grad;
-
-    for (size_t i = 0; i < sp_elements(n->x[0], r); i++) {
-        give(n, 0, i, data(n->x[1])[i] * dy[i]);
-        give(n, 1, i, data(n->x[0])[i] * dy[i]);
-    }
-}
-
-static const sp_op mul = { .name = "mul",
-                           .shape = mul_shape,
-                           .forward = mul_forward,
-                           .backward = mul_backward };
-
-static sp_err take_shape(sp_node *n)
-{
-    same_shape(n);
-    n->y[0]->shape.c = 1 + n->x[0]->shape.c * 5 / 7;
-    return SP_OK;
-}
-
-static void take_forward(const sp_node *n, const sp_run *r)
-{
-    size_t from = (size_t)n->x[0]->shape.c, to = (size_t)n->y[0]->shape.c;
-
-    for (size_t i = 0; i < sp_elements(n->y[0], r); i++)
-        data(n->y[0])[i] = data(n->x[0])[i / to * from + i % to];
-}
-
-static void take_backward(const sp_node *n, const sp_run *r)
-{
-    size_t from = (size_t)n->x[0]->shape.c, to = (size_t)n->y[0]->shape.c;
-    const float *dy = n->y[0]->grad;
-
-    for (size_t i = 0; i < sp_elements(n->x[0], r); i++)
-        give(n, 0, i, i % from < to ? dy[i / from * to + i % from] : 0);
-}
-
-static const sp_op take = { .name = "take",
-                            .shape = take_shape,
-                            .forward = take_forward,
-                            .backward = take_backward };
-
-static sp_err twice_shape(sp_node *n)
-{
-    n->inplace = true;
-    return same_shape(n);
-}
-
-static void twice_forward(const sp_node *n, const sp_run *r)
-{
-    for (size_t i = 0; i < sp_elements(n->x[0], r); i++)
-        data(n->y[0])[i] = 2 * data(n->x[0])[i];
-}
-
-static void twice_backward(const sp_node *n, const sp_run *r)
-{
-    for (size_t i = 0; i < sp_elements(n->x[0], r); i++)
-        give(n, 0, i, 2 * ((float *)n->y[0]->grad)[i]);
-}
-
-static const sp_op twice = { .name = "twice",
-                             .shape = twice_shape,
-                             .forward = twice_forward,
-                             .backward = twice_backward };
-
-static sp_err sum_shape(sp_node *n)
-{
-    n->y[0]->shape = (sp_shape){ .n = n->x[0]->shape.n };
-    return SP_OK;
-}
-
-static void sum_forward(const sp_node *n, const sp_run *r)
-{
-    for (int i = 0; i < r->n; i++)
-        data(n->y[0])[i] = 0;
-    for (int k = 0; k < n->x_count; k++)
-        for (size_t i = 0; i < sp_elements(n->x[k], r); i++)
-            data(n->y[0])[i / (size_t)n->x[k]->shape.c] += data(n->x[k])[i];
-}
-
-static void sum_backward(const sp_node *n, const sp_run *r)
-{
-    const float *dy = n->y[0]->grad;
-
-    for (int k = 0; k < n->x_count; k++)
-        for (size_t i = 0; i < sp_elements(n->x[k], r); i++)
-            give(n, k, i, dy[i / (size_t)n->x[k]->shape.c]);
-}
-
-static const sp_op sum = { .name = "sum",
-                           .shape = sum_shape,
-                           .forward = sum_forward,
-                           .backward = sum_backward };
-
-/* ---- Programs ------------------------------------------------------------ */
 
 /* S bytes is a value of ROWS rows of C channels. */
 enum { ROWS = 4, C = 224, S = ROWS * C * 4, MOST = 32 };
@@ -251,10 +45,10 @@ static void end(net *t)
 static sp_tensor *record(net *t, const sp_op *op, const char *name,
                          sp_tensor *a, sp_tensor *b)
 {
-    bend_attr attr = { t->log };
-    sp_param *w = op == &scale ? sp_weight(t->g, name, (int[]){ 1, 0 },
-                                           (sp_init){ SP_UNIFORM, 1 })
-                               : NULL;
+    plain_attr attr = { t->log };
+    sp_param *w = op == &plain_scale ? sp_weight(t->g, name, (int[]){ 1, 0 },
+                                                 (sp_init){ SP_UNIFORM, 1 })
+                                     : NULL;
 
     return sp_record(t->g, op, name, &attr, sizeof attr,
                      (sp_tensor *[]){ a, b, NULL }, (sp_param *[]){ w, NULL });
@@ -262,7 +56,7 @@ static sp_tensor *record(net *t, const sp_op *op, const char *name,
 
 static void loss(net *t, sp_tensor *x)
 {
-    sp_output(t->g, "loss", record(t, &sum, "sum", x, NULL));
+    sp_output(t->g, "loss", record(t, &plain_sum, "sum", x, NULL));
 }
 
 static const sp_run whole = {
@@ -292,13 +86,13 @@ static size_t planned(const net *t) { return sp_graph_memory(t->g).planned; }
 static void chain(net *t, sp_graph_opt opt, bool output)
 {
     begin(t, opt);
-    sp_tensor *b =
-        record(t, &bend, "b", record(t, &scale, "a", t->x, NULL), NULL);
-    sp_tensor *c = record(t, &scale, "c", b, NULL);
-    sp_tensor *d = record(t, &bend, "d", c, NULL);
+    sp_tensor *b = record(t, &plain_bend, "b",
+                          record(t, &plain_scale, "a", t->x, NULL), NULL);
+    sp_tensor *c = record(t, &plain_scale, "c", b, NULL);
+    sp_tensor *d = record(t, &plain_bend, "d", c, NULL);
     if (output)
         sp_output(t->g, "b", b);
-    loss(t, record(t, &scale, "e", d, NULL));
+    loss(t, record(t, &plain_scale, "e", d, NULL));
     compile(t);
 }
 
@@ -364,8 +158,8 @@ START_TEST(every_second_sum_is_computed_again)
         begin(&t[i], (sp_graph_opt){ .recompute = i });
         sp_tensor *x = t[i].x, *sum_of = NULL;
         for (int k = 0; k < 7; k++, x = sum_of)
-            sum_of = record(&t[i], &bend, y[k],
-                            record(&t[i], &scale, w[k], x, NULL), sum_of);
+            sum_of = record(&t[i], &plain_bend, y[k],
+                            record(&t[i], &plain_scale, w[k], x, NULL), sum_of);
         loss(&t[i], x);
         compile(&t[i]);
         step(&t[i], &whole);
@@ -386,13 +180,13 @@ START_TEST(dependent_values_come_in_order)
 
     for (int i = 0; i < 2; i++) {
         begin(&t[i], (sp_graph_opt){ .recompute = i });
-        sp_tensor *a = record(&t[i], &scale, "a", t[i].x, NULL);
-        sp_tensor *b = record(&t[i], &bend, "b", a, NULL);
-        sp_tensor *d = record(&t[i], &scale, "d", t[i].x, NULL);
-        sp_tensor *c = record(&t[i], &bend, "c", d, b);
-        sp_tensor *m = record(&t[i], &mul, "m", b, c);
+        sp_tensor *a = record(&t[i], &plain_scale, "a", t[i].x, NULL);
+        sp_tensor *b = record(&t[i], &plain_bend, "b", a, NULL);
+        sp_tensor *d = record(&t[i], &plain_scale, "d", t[i].x, NULL);
+        sp_tensor *c = record(&t[i], &plain_bend, "c", d, b);
+        sp_tensor *m = record(&t[i], &plain_mul, "m", b, c);
         for (int k = 0; k < 5; k++)
-            m = record(&t[i], &mul, "n", m, m);
+            m = record(&t[i], &plain_mul, "n", m, m);
         loss(&t[i], m);
         compile(&t[i]);
         step(&t[i], &whole);
@@ -419,8 +213,10 @@ static unsigned any(uint64_t seed, uint64_t i)
  * makes the loss. */
 static void build(net *t, uint64_t seed, sp_graph_opt opt)
 {
-    static const sp_op *const ops[] = { &scale, &bend, &bend,
-                                        &mul,   &take, &twice };
+    static const sp_op *const ops[] = {
+        &plain_scale, &plain_bend, &plain_bend,
+        &plain_mul,   &plain_take, &plain_twice
+    };
     sp_tensor *at[MOST];
     bool used[MOST] = { false };
     int ends = 0, count = 2 + (int)(any(seed, 0) % (MOST - 2));
@@ -429,16 +225,16 @@ static void build(net *t, uint64_t seed, sp_graph_opt opt)
     at[0] = t->x;
     for (int i = 1; i < count; i++) {
         char name[] = { (char)('a' + i / 26), (char)('a' + i % 26), '\0' };
-        const sp_op *op = i == 1 ? &scale : ops[any(seed, 4 * i + 1) % 6];
+        const sp_op *op = i == 1 ? &plain_scale : ops[any(seed, 4 * i + 1) % 6];
         int near = i < 5 ? i : 4,
             a = i - 1 - (int)(any(seed, 4 * i + 2) % near);
         int b = i - 1 - (int)(any(seed, 4 * i + 3) % near);
-        if (op == &take && at[a]->shape.c < 8)
-            op = &scale;
+        if (op == &plain_take && at[a]->shape.c < 8)
+            op = &plain_scale;
         bool two = at[a]->shape.c == at[b]->shape.c &&
-                   (op == &mul || (op == &bend && b != a));
-        if (op == &mul && !two)
-            op = &scale;
+                   (op == &plain_mul || (op == &plain_bend && b != a));
+        if (op == &plain_mul && !two)
+            op = &plain_scale;
         at[i] = record(t, op, name, at[a], two ? at[b] : NULL);
         used[a] = true;
         used[b] |= two;
@@ -447,7 +243,8 @@ static void build(net *t, uint64_t seed, sp_graph_opt opt)
         if (!used[i])
             at[ends++] = at[i];
     at[ends] = NULL;
-    sp_output(t->g, "loss", sp_record(t->g, &sum, "sum", NULL, 0, at, NULL));
+    sp_output(t->g, "loss",
+              sp_record(t->g, &plain_sum, "sum", NULL, 0, at, NULL));
     compile(t);
 }
 
