@@ -71,8 +71,8 @@ said out \
   '| network | PyTorch, ms | Sprat, ms | PyTorch / Sprat | PyTorch, MiB |' \
   '| --- | --- | --- | --- | --- | --- |' \
   '| resnet20 | 200.0 | 100.0 | 2.00 (2.00 to 3.00) | 4300 | 204 |' \
-  '2 threads, medians of 3 pairs' 'PyTorch 9.9'
-said err 'resnet20, pair 3 of 3: PyTorch 200 ms (fast), Sprat 100 ms'
+  '2 threads; medians over 3 pairs' 'PyTorch 9.9'
+said err 'resnet20, pair 3 of 3: PyTorch 200.0 ms (fast), Sprat 100.0 ms'
 [ "$(sed 's/ .*//' calls | tr '\n' ' ')" = \
   'python sprat sprat python sprat python sprat ' ] || fault "not in turn"
 said calls 'torch_step.py resnet20 --steps 4 --threads 2' \
