@@ -37,8 +37,7 @@ static const sp_key train_keys[] = {
       "share memory between values that are not needed at the same time",
       NULL },
     { "recompute", SP_CHOICE, TRAIN(recompute), "none", 0, 0,
-      "norm: compute outputs of batch norms again in backward where that needs "
-      "less memory; same bits",
+      "norm: compute batch norms again in backward, for less memory",
       "none|norm" },
     { "isa", SP_CHOICE, TRAIN(isa), "auto", 0, 0,
       "instruction set; auto: the best that the CPU has",
