@@ -45,6 +45,7 @@ static const example examples[] = {
     { 2, { 5, 6, 17, 0, 0, 35, 3, 3, 1, 2, 1 } },
     { 9, { 32, 33, 4, 0, 0, 3, 3, 3, 1, 1, 1 } },
     { 7, { 9, 5, 101, 0, 0, 99, 3, 3, 1, 1, 1 } },
+    { 9, { 6, 5, 161, 0, 0, 150, 3, 3, 1, 1, 1 } },
 };
 
 enum { EXAMPLES = sizeof examples / sizeof *examples };

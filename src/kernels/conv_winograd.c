@@ -9,16 +9,25 @@
 #include <string.h>
 
 enum {
-    WEIGHTS = 1 << 20,   /* bytes that stay in a core's cache beside a block */
-    BLOCK = 384 << 10,   /* bytes of a block that stays there */
-    TOGETHER = 20 << 20, /* of a block that is streamed */
-    PAD = 16,            /* floats: matrices at powers of two would evict
-                            each other */
+    /* Bytes of weights that each thread may stream for every block of its own,
+     * and of such a block, which stays in its second cache. */
+    WEIGHTS = 3 << 20,
+    BLOCK = 384 << 10,
+    /* Bytes of a block of all threads: as little as still hides the streaming
+     * of the weights, half of theirs, within these limits. */
+    TOGETHER_LEAST = 8 << 20,
+    TOGETHER_MOST = 20 << 20,
+    PAD = 16, /* floats: matrices at powers of two would evict each other */
     MIN_BLOCKS = 32,
     TRANSFORMS = 4 /* tiles of a part of the work */
 };
 
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+static size_t between(size_t n, size_t least, size_t most)
+{
+    return n < least ? least : n > most ? most : n;
+}
 
 static void set_sides(sp_winograd_pass *w, bool back)
 {
@@ -42,18 +51,18 @@ static void cut_tiles(sp_winograd_pass *w)
 {
     size_t rows = (size_t)w->loops->rows, points = (size_t)w->points;
     size_t depth = round_up((size_t)w->in.c, (size_t)w->loops->vl);
-    size_t bytes = sizeof(float) * points * (depth + w->width);
-    size_t most = w->tiles;
+    size_t tile = sizeof(float) * points * (depth + w->width);
+    size_t weights = sizeof(float) * points * depth * w->width;
 
-    w->together = sizeof(float) * points * depth * w->width > WEIGHTS;
-    w->block_tiles = (w->together ? TOGETHER : BLOCK) / bytes / rows * rows;
-    if (!w->together)
-        most = w->tiles / MIN_BLOCKS;
-    most = round_up(most > 0 ? most : 1, rows);
-    if (w->block_tiles > most)
-        w->block_tiles = most;
-    if (w->block_tiles < rows)
-        w->block_tiles = rows;
+    w->together = weights > WEIGHTS;
+    if (w->together) {
+        size_t bytes = between(weights / 2, TOGETHER_LEAST, TOGETHER_MOST);
+        w->block_tiles = between(bytes / tile, 1, w->tiles);
+    } else {
+        size_t most = w->tiles / MIN_BLOCKS;
+        w->block_tiles = between(BLOCK / tile, 1, most > 0 ? most : 1);
+    }
+    w->block_tiles = round_up(w->block_tiles, rows);
     w->from = (sp_points){ NULL, depth, w->block_tiles * depth + PAD };
     w->to = (sp_points){ NULL, w->width, w->block_tiles * w->width + PAD };
     w->set_floats = points * (w->from.step + w->to.step);
