@@ -52,24 +52,8 @@ SP_INLINE sp_vec add_pairs(const sp_vec *v)
            __builtin_shufflevector(v[0], v[1], ODD_LANES);
 }
 
-/* What the loops of a tile use of it. Rows are unrolled by name: otherwise GCC
- * 12 keeps their sums in memory before and after the loop over the channels. */
-typedef struct reading {
-    ptrdiff_t depth, shift;
-    size_t w_step;
-    int join; /* taps of a run follow one another: they make one long tap */
-} reading;
-
-SP_INLINE reading reading_of(const sp_tile *a, int width)
-{
-    reading r = { .depth = a->depth,
-                  .shift = a->shift,
-                  .w_step = (size_t)a->tap_step * a->w_step };
-
-    r.join = r.shift == r.depth && r.w_step == (size_t)(a->depth * width);
-    return r;
-}
-
+/* Rows are unrolled by name: otherwise GCC 12 keeps their sums in memory before
+ * and after the loop over the channels. */
 SP_INLINE void sum_step(const float *const *x, ptrdiff_t k, const sp_vec *w,
                         int step, sp_vec sum[ROWS][2])
 {
@@ -81,28 +65,60 @@ SP_INLINE void sum_step(const float *const *x, ptrdiff_t k, const sp_vec *w,
     }
 }
 
+/* A run whose taps hold whole blocks of `step` x UNROLLED channels: one loop
+ * over all its blocks, since the end of a short loop costs as much as several
+ * of its turns. */
+SP_INLINE void sum_blocks(const sp_tile *a, const sp_tap_run *run,
+                          const float *const *x, int step, sp_vec sum[ROWS][2])
+{
+    enum { BLOCK = 2 * UNROLLED };
+    const sp_vec *w = (const sp_vec *)(a->w + (size_t)run->tap * a->w_step);
+    ptrdiff_t blocks = a->depth / (step * UNROLLED), left = blocks, k = 0;
+    ptrdiff_t w_tap = (ptrdiff_t)((size_t)a->tap_step * a->w_step / SP_VL);
+
+    for (ptrdiff_t n = run->taps * blocks; n > 0; n--) {
+#pragma GCC unroll 8
+        for (int u = 0; u < UNROLLED; u++)
+            sum_step(x, k + u * step, w + 2 * u, step, sum);
+        k += step * UNROLLED;
+        w += BLOCK;
+        if (--left == 0) {
+            left = blocks;
+            k += a->shift - a->depth;
+            w += w_tap - blocks * BLOCK;
+        }
+    }
+}
+
+/* A run of any depth. Taps that follow one another in x and in w are one. */
+SP_INLINE void sum_run(const sp_tile *a, const sp_tap_run *run,
+                       const float *const *x, int step, sp_vec sum[ROWS][2])
+{
+    const float *taps = a->w + (size_t)run->tap * a->w_step;
+    size_t w_tap = (size_t)a->tap_step * a->w_step;
+    bool one =
+        a->shift == a->depth && w_tap == (size_t)(a->depth / step * 2 * SP_VL);
+    ptrdiff_t count = one ? 1 : run->taps;
+    ptrdiff_t depth = one ? run->taps * a->depth : a->depth;
+
+    for (ptrdiff_t j = 0; j < count; j++, taps += w_tap) {
+        const sp_vec *w = (const sp_vec *)taps;
+        ptrdiff_t end = j * a->shift + depth;
+        for (ptrdiff_t k = j * a->shift; k < end; k += step, w += 2)
+            sum_step(x, k, w, step, sum);
+    }
+}
+
 /* Two registers a row, `step` channels at once: one channel of two vectors of
  * columns, or a pair of one. */
 SP_INLINE void sum_rows(const sp_tile *a, int step, sp_vec sum[ROWS][2])
 {
-    reading r = reading_of(a, 2 * SP_VL / step);
-
-    for (int i = 0; i < a->runs; i++) {
-        const float *const *x = a->x + (size_t)i * ROWS;
-        const float *taps = a->w + (size_t)a->run[i].tap * a->w_step;
-        ptrdiff_t count = r.join ? 1 : a->run[i].taps;
-        ptrdiff_t depth = r.join ? a->run[i].taps * r.depth : r.depth;
-        for (ptrdiff_t j = 0; j < count; j++, taps += r.w_step) {
-            const sp_vec *w = (const sp_vec *)taps;
-            ptrdiff_t k = j * r.shift, end = k + depth;
-            for (; k + UNROLLED * step <= end; w += 2 * UNROLLED)
-#pragma GCC unroll 8
-                for (int u = 0; u < UNROLLED; u++, k += step)
-                    sum_step(x, k, w + 2 * u, step, sum);
-            for (; k < end; k += step, w += 2)
-                sum_step(x, k, w, step, sum);
-        }
-    }
+    if (a->depth % (step * UNROLLED) == 0)
+        for (int i = 0; i < a->runs; i++)
+            sum_blocks(a, a->run + i, a->x + (size_t)i * ROWS, step, sum);
+    else
+        for (int i = 0; i < a->runs; i++)
+            sum_run(a, a->run + i, a->x + (size_t)i * ROWS, step, sum);
 }
 
 static void tile_2(const sp_tile *a)
@@ -153,6 +169,31 @@ static void tile_pairs(const sp_tile *a)
     }
 }
 
+/* `depth` is a constant where it is small: what a loop over three channels does
+ * beside their products takes longer than they do. */
+SP_INLINE void sum_one(const sp_tile *a, ptrdiff_t depth, sp_vec sum[ROWS][2])
+{
+    for (int i = 0; i < a->runs; i++) {
+        const float *const *x = a->x + (size_t)i * ROWS;
+        const float *taps = a->w + (size_t)a->run[i].tap * a->w_step;
+        for (ptrdiff_t j = 0; j < a->run[i].taps; j++) {
+            const sp_vec *w = (const sp_vec *)taps;
+            ptrdiff_t k = j * a->shift, end = k + depth;
+            taps += (size_t)a->tap_step * a->w_step;
+            for (; k + 1 < end; k += 2, w += 2)
+#pragma GCC unroll 8
+                for (int p = 0; p < ROWS; p++) {
+                    sum[p][0] += x[p][k] * w[0];
+                    sum[p][1] += x[p][k + 1] * w[1];
+                }
+            if (k < end)
+#pragma GCC unroll 8
+                for (int p = 0; p < ROWS; p++)
+                    sum[p][0] += x[p][k] * w[0];
+        }
+    }
+}
+
 /* Even and odd channels are summed apart: a row of one register alone would
  * wait for its own last sum. */
 static void tile_1(const sp_tile *a)
@@ -167,25 +208,10 @@ static void tile_1(const sp_tile *a)
         sum[p][0] = start[0];
         sum[p][1] = (sp_vec){ 0 };
     }
-    for (int i = 0; i < a->runs; i++) {
-        const float *const *x = a->x + (size_t)i * ROWS;
-        const float *taps = a->w + (size_t)a->run[i].tap * a->w_step;
-        for (ptrdiff_t j = 0; j < a->run[i].taps; j++) {
-            const sp_vec *w = (const sp_vec *)taps;
-            ptrdiff_t k = j * a->shift, end = k + a->depth;
-            taps += (size_t)a->tap_step * a->w_step;
-            for (; k + 1 < end; k += 2, w += 2)
-#pragma GCC unroll 8
-                for (int p = 0; p < ROWS; p++) {
-                    sum[p][0] += x[p][k] * w[0];
-                    sum[p][1] += x[p][k + 1] * w[1];
-                }
-            if (k < end)
-#pragma GCC unroll 8
-                for (int p = 0; p < ROWS; p++)
-                    sum[p][0] += x[p][k] * w[0];
-        }
-    }
+    if (a->depth == 3)
+        sum_one(a, 3, sum);
+    else
+        sum_one(a, a->depth, sum);
 #pragma GCC unroll 8
     for (int p = 0; p < ROWS; p++) {
         sp_vec *y = (sp_vec *)to[p];
