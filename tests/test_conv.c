@@ -39,6 +39,15 @@ static const example examples[] = {
     { 40, { 4, 4, 9, 0, 0, 20, 3, 3, 1, 1, 1 } },
     { 35, { 2, 2, 290, 0, 0, 3, 3, 3, 1, 1, 1 } },
     { 2, { 26, 25, 3, 0, 0, 16, 3, 3, 1, 1, 1 } },
+    /* Columns of one register and even channels: pairs, with whole and broken
+     * blocks of channels and runs of taps, in groups, ragged, without a second
+     * tap. */
+    { 3, { 7, 18, 16, 0, 0, 16, 3, 3, 1, 1, 1 } },
+    { 2, { 9, 10, 16, 0, 0, 14, 5, 5, 1, 2, 1 } },
+    { 2, { 9, 9, 32, 0, 0, 12, 3, 3, 2, 1, 2 } },
+    { 3, { 6, 11, 18, 0, 0, 10, 3, 3, 1, 1, 1 } },
+    { 3, { 9, 7, 16, 0, 0, 32, 3, 3, 3, 2, 1 } },
+    { 21, { 1, 1, 64, 0, 0, 10, 1, 1, 1, 0, 1 } },
     /* For Winograd's tiles: on the borders, several blocks and parts of sums,
      * and weights that all threads stream together. */
     { 2, { 4, 3, 3, 0, 0, 5, 3, 3, 1, 0, 1 } },
@@ -282,6 +291,29 @@ START_TEST(bits_do_not_depend_on_the_number_of_threads)
 }
 END_TEST
 
+/* Whatever pixels a tile holds besides. */
+START_TEST(an_image_has_the_same_bits_alone)
+{
+    arrays a = arrays_of(_i), alone = a;
+    const sp_kernels *k;
+
+    alone.n = 1;
+    for (sp_pass pass = SP_FORWARD; pass <= SP_BACKWARD_INPUT; pass++)
+        for (int i = 0; (k = sp_kernels_at(i)); i++) {
+            sp_conv_how how = { .kernels = k, .threads = 1 };
+            size_t count = result_count(&a, pass);
+            float *all = malloc(sizeof *all * count);
+            float *one = malloc(sizeof *one * count);
+            run(&a, &how, pass, all, 0.0f);
+            run(&alone, &how, pass, one, 0.0f);
+            ck_assert_mem_eq(all, one, sizeof *one * count / (size_t)a.n);
+            free(all);
+            free(one);
+        }
+    arrays_free(&a);
+}
+END_TEST
+
 /* Work space for n images serves any smaller number. */
 START_TEST(scratch_grows_with_images)
 {
@@ -356,6 +388,7 @@ int main(void)
     tcase_add_loop_test(tc, every_pass_follows_the_definition, 0, EXAMPLES);
     tcase_add_loop_test(tc, bits_do_not_depend_on_the_number_of_threads, 0,
                         EXAMPLES);
+    tcase_add_loop_test(tc, an_image_has_the_same_bits_alone, 0, EXAMPLES);
     tcase_add_loop_test(tc, scratch_grows_with_images, 0, EXAMPLES);
     tcase_add_test(tc, no_images_are_allowed);
     tcase_add_test(tc, bias_gradient_sums_rows);

@@ -9,6 +9,7 @@ enum { CHANNELS = 16 };
 
 typedef struct pack_work {
     const sp_conv_form *f;
+    const sp_tiles *tiles;
     sp_blocks blocks;
     int depth; /* channels that the parts cut */
     int parts; /* of a block */
@@ -36,6 +37,7 @@ static pack_work pack_open(const sp_conv_how *how, const sp_conv_form *f,
 {
     return (pack_work){
         .f = f,
+        .tiles = how->kernels->tiles,
         .blocks = sp_blocks_of(columns, how->kernels->tiles->vl),
         .depth = depth,
         .parts = (depth + CHANNELS - 1) / CHANNELS,
@@ -73,28 +75,6 @@ static pack_part pack_at(const pack_work *w, size_t item, size_t depth)
     return p;
 }
 
-/* The stored weights of a part's input channels, a row of channels x taps,
- * against one column of a panel, whose taps are `step` apart. */
-static inline void to_column(const pack_part *p, const float *row, size_t taps,
-                             float *column, size_t step)
-{
-    for (int i = p->begin; i < p->end; i++) {
-        for (size_t t = 0; t < taps; t++)
-            column[t * step] = *row++;
-        column += i % 2 ? p->even : p->odd;
-    }
-}
-
-static inline void from_column(const pack_part *p, float *row, size_t taps,
-                               const float *column, size_t step, float beta)
-{
-    for (int i = p->begin; i < p->end; i++) {
-        for (size_t t = 0; t < taps; t++, row++)
-            *row = (beta == 0.0f ? 0.0f : beta * *row) + column[t * step];
-        column += i % 2 ? p->even : p->odd;
-    }
-}
-
 static size_t stored_row(const pack_work *w, const pack_part *p, int j)
 {
     size_t o =
@@ -103,7 +83,50 @@ static size_t stored_row(const pack_work *w, const pack_part *p, int j)
     return o * row_length(w->f) + (size_t)p->begin * (size_t)w->f->stored_taps;
 }
 
-static void pack_forward(const pack_work *w, const pack_part *p)
+static bool in_pairs(const pack_part *p) { return p->apart == 2; }
+
+/* Where the weights of all columns stand in a panel of which the stored rows
+ * hold floats from `q` on, counted from the part's first. */
+static void panel_rows(const pack_work *w, const pack_part *p, int q, int count,
+                       float **at)
+{
+    size_t width = (size_t)p->block.width, i = (size_t)p->begin;
+    int taps = w->f->stored_taps, t = q % taps;
+
+    i += (size_t)(q / taps);
+    for (int c = 0; c < count; c++) {
+        at[c] = p->panel + ((size_t)t * (size_t)w->f->stored_cin + i) * width;
+        if (++t == taps) {
+            t = 0;
+            i++;
+        }
+    }
+}
+
+/* A part that is not in pairs, by squares: `vl` columns, as many floats of
+ * their stored rows. */
+static void pack_squares(const pack_work *w, const pack_part *p)
+{
+    int vl = w->tiles->vl, length = (p->end - p->begin) * w->f->stored_taps;
+    const float *from[SP_MAX_VL];
+    float *to[SP_MAX_VL];
+
+    for (int q = 0; q < length; q += vl) {
+        sp_square s = { .from = from, .to = to };
+        s.columns = length - q < vl ? length - q : vl;
+        panel_rows(w, p, q, s.columns, to);
+        for (int j = 0; j < p->block.width; j += vl) {
+            s.rows = p->block.valid - j < vl ? p->block.valid - j : vl;
+            for (int r = 0; r < s.rows; r++)
+                from[r] = w->w + stored_row(w, p, j + r) + q;
+            w->tiles->transpose(&s);
+            for (int c = 0; c < s.columns; c++)
+                to[c] += vl;
+        }
+    }
+}
+
+static void pack_pairs(const pack_work *w, const pack_part *p)
 {
     size_t width = (size_t)p->block.width, taps = (size_t)w->f->stored_taps;
     size_t step = (size_t)w->f->stored_cin * width;
@@ -113,15 +136,14 @@ static void pack_forward(const pack_work *w, const pack_part *p)
     if (p->block.valid < p->block.width)
         for (size_t t = 0; t < taps; t++)
             memset(column + t * step, 0, sizeof(float) * channels * width);
-    for (int j = 0; j < p->block.valid; j++, column += p->apart) {
+    for (int j = 0; j < p->block.valid; j++) {
         const float *row = w->w + stored_row(w, p, j);
-        /* The usual numbers as constants, for the compiler. */
-        if (taps == 1)
-            to_column(p, row, 1, column, step);
-        else if (taps == 9)
-            to_column(p, row, 9, column, step);
-        else
-            to_column(p, row, taps, column, step);
+        float *to = column + 2 * j;
+        for (int i = p->begin; i < p->end; i++) {
+            for (size_t t = 0; t < taps; t++)
+                to[t * step] = *row++;
+            to += i % 2 ? p->even : p->odd;
+        }
     }
 }
 
@@ -131,7 +153,10 @@ static void pack_forward_parts(void *arg, size_t begin, size_t end)
 
     for (size_t i = begin; i < end; i++) {
         pack_part p = pack_at(w, i, row_length(w->f));
-        pack_forward(w, &p);
+        if (in_pairs(&p))
+            pack_pairs(w, &p);
+        else
+            pack_squares(w, &p);
     }
 }
 
@@ -153,6 +178,42 @@ static size_t channel_at(const sp_conv_form *f, int channel)
     return i % cin * (size_t)f->stored_taps + i / cin;
 }
 
+/* Whether the weights of a part's columns stand one after the other, with no
+ * more taps than a vector holds. */
+static bool in_squares(const pack_work *w, const pack_part *p)
+{
+    int taps = w->f->taps;
+
+    return !in_pairs(p) && taps == w->f->stored_taps && taps > 1 &&
+           taps <= w->tiles->vl;
+}
+
+static void pack_backward_squares(const pack_work *w, const pack_part *p)
+{
+    const sp_conv_form *f = w->f;
+    int vl = w->tiles->vl, taps = f->taps;
+    size_t width = (size_t)p->block.width, step = (size_t)f->cout * width;
+    const float *end = w->w + (size_t)f->s.cout * row_length(f);
+    const float *from[SP_MAX_VL];
+    float *to[SP_MAX_VL];
+    sp_square s = { .from = from, .to = to, .columns = taps };
+
+    for (int o = p->begin; o < p->end; o++) {
+        size_t row = (size_t)p->group * (size_t)f->cout + (size_t)o;
+        const float *first =
+            w->w + row * row_length(f) + (size_t)p->block.first * (size_t)taps;
+        for (int j = 0; j < p->block.width; j += vl, first += vl * taps) {
+            s.rows = p->block.valid - j < vl ? p->block.valid - j : vl;
+            s.whole = end - first >= (ptrdiff_t)(s.rows - 1) * taps + vl;
+            for (int r = 0; r < s.rows; r++)
+                from[r] = first + (ptrdiff_t)r * taps;
+            for (int t = 0; t < taps; t++)
+                to[t] = p->panel + (size_t)t * step + (size_t)o * width + j;
+            w->tiles->transpose(&s);
+        }
+    }
+}
+
 static void pack_backward(const pack_work *w, const pack_part *p)
 {
     const sp_conv_form *f = w->f;
@@ -160,6 +221,7 @@ static void pack_backward(const pack_work *w, const pack_part *p)
     size_t taps = (size_t)f->taps, step = (size_t)f->cout * width;
     size_t first = (size_t)p->group * (size_t)f->cout;
     float *first_column = p->panel + (size_t)p->begin * width;
+    bool alone = f->stored_taps == 1 && !in_pairs(p);
     size_t at[2 * SP_MAX_VL];
 
     for (size_t j = 0; j < valid; j++)
@@ -168,8 +230,11 @@ static void pack_backward(const pack_work *w, const pack_part *p)
         const float *row = w->w + (first + (size_t)o) * row_length(f);
         for (size_t t = 0; t < taps; t++, row++) {
             float *to = first_column + t * step;
-            for (size_t j = 0; j < valid; j++)
-                to[j * p->apart] = row[at[j]];
+            if (alone)
+                memcpy(to, row + at[0], sizeof(float) * valid);
+            else
+                for (size_t j = 0; j < valid; j++)
+                    to[j * p->apart] = row[at[j]];
             for (size_t j = valid; j < width; j++)
                 to[j * p->apart] = 0.0f;
         }
@@ -184,7 +249,10 @@ static void pack_backward_parts(void *arg, size_t begin, size_t end)
 
     for (size_t i = begin; i < end; i++) {
         pack_part p = pack_at(w, i, depth);
-        pack_backward(w, &p);
+        if (in_squares(w, &p))
+            pack_backward_squares(w, &p);
+        else
+            pack_backward(w, &p);
     }
 }
 
@@ -218,7 +286,46 @@ static void combine(const pack_work *w, const pack_part *p)
     }
 }
 
-static void unpack(const pack_work *w, const pack_part *p)
+/* Whether gradients are stored or added as they are. */
+static bool is_plain(const sp_unpacking *u)
+{
+    return u->beta == 0.0f || u->beta == 1.0f;
+}
+
+/* One tap, not in pairs. */
+static void unpack_squares(const pack_work *w, const pack_part *p)
+{
+    int vl = w->tiles->vl;
+    size_t width = (size_t)p->block.width;
+    const float *from[SP_MAX_VL];
+    float *to[SP_MAX_VL];
+    sp_square s = { .from = from, .to = to, .whole = true };
+
+    for (int i = p->begin; i < p->end; i += vl)
+        for (int j = 0; j < p->block.width; j += vl) {
+            s.rows = p->end - i < vl ? p->end - i : vl;
+            s.columns = p->block.valid - j < vl ? p->block.valid - j : vl;
+            for (int r = 0; r < s.rows; r++)
+                from[r] = p->panel + (size_t)(i + r) * width + j;
+            for (int c = 0; c < s.columns; c++)
+                to[c] = w->unpack->dw + stored_row(w, p, j + c) + i - p->begin;
+            w->tiles->transpose_floats(&s, w->unpack->beta != 0.0f);
+        }
+}
+
+/* `taps` is a constant where it can be. With many, the order in which memory
+ * is touched counts, and not the turning. */
+static inline void from_column(const pack_part *p, float *row, size_t taps,
+                               const float *column, size_t step, float beta)
+{
+    for (int i = p->begin; i < p->end; i++) {
+        for (size_t t = 0; t < taps; t++, row++)
+            *row = (beta == 0.0f ? 0.0f : beta * *row) + column[t * step];
+        column += i % 2 ? p->even : p->odd;
+    }
+}
+
+static void unpack_columns(const pack_work *w, const pack_part *p)
 {
     size_t width = (size_t)p->block.width, taps = (size_t)w->f->stored_taps;
     size_t step = (size_t)w->f->stored_cin * width;
@@ -243,7 +350,10 @@ static void unpack_parts(void *arg, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++) {
         pack_part p = pack_at(w, i, row_length(w->f));
         combine(w, &p);
-        unpack(w, &p);
+        if (!in_pairs(&p) && w->f->stored_taps == 1 && is_plain(w->unpack))
+            unpack_squares(w, &p);
+        else
+            unpack_columns(w, &p);
     }
 }
 

@@ -368,6 +368,54 @@ static void copy_pairs(const float *from, size_t ld, size_t count, int valid,
     }
 }
 
+/* Every turn moves one bit of a float's place from its lane to the number of
+ * its register, and one back. */
+SP_INLINE void transpose_square(const sp_square *s, sp_vec v[SP_VL])
+{
+    bool full = s->rows == SP_VL && (s->whole || s->columns == SP_VL);
+    sp_vec next[SP_VL];
+
+    for (int r = 0; r < SP_VL; r++)
+        v[r] = full ? *(const sp_vec *)s->from[r]
+               : r < s->rows
+                   ? sp_load(s->from[r], s->whole ? SP_VL : s->columns,
+                             (sp_vec){ 0 })
+                   : (sp_vec){ 0 };
+#pragma GCC unroll 4
+    for (int n = SP_VL; n > 1; n /= 2) {
+#pragma GCC unroll 8
+        for (int i = 0; i < SP_VL / 2; i++) {
+            next[i] =
+                __builtin_shufflevector(v[2 * i], v[2 * i + 1], EVEN_LANES);
+            next[i + SP_VL / 2] =
+                __builtin_shufflevector(v[2 * i], v[2 * i + 1], ODD_LANES);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < SP_VL; i++)
+            v[i] = next[i];
+    }
+}
+
+static void transpose(const sp_square *s)
+{
+    sp_vec v[SP_VL];
+
+    transpose_square(s, v);
+    for (int c = 0; c < s->columns; c++)
+        *(sp_vec *)s->to[c] = v[c];
+}
+
+static void transpose_floats(const sp_square *s, bool add)
+{
+    sp_vec v[SP_VL], zero = { 0 };
+
+    transpose_square(s, v);
+    for (int c = 0; c < s->columns; c++)
+        sp_store(s->to[c],
+                 v[c] + (add ? sp_load(s->to[c], s->rows, zero) : zero),
+                 s->rows);
+}
+
 static float peak(size_t turns)
 {
     /* Too small to change a sum, which the compiler must not see. */
@@ -396,6 +444,8 @@ const sp_tiles SP_FOR_ISA(sp_tiles) = {
     .locate_across = locate_across,
     .copy_rows = copy_rows,
     .copy_pairs = copy_pairs,
+    .transpose = transpose,
+    .transpose_floats = transpose_floats,
     .peak = peak,
     .peak_flops = PEAK_SUMS * SP_VL * 2,
 };

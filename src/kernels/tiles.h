@@ -69,6 +69,15 @@ typedef enum sp_layout {
     SP_PAIRS /* of one vector */
 } sp_layout;
 
+/* Rows of floats that become columns: to[c][r] = from[r][c] for r < rows, c <
+ * columns, both at most a vector's length. */
+typedef struct sp_square {
+    const float *const *from;
+    float *const *to;
+    int rows, columns;
+    bool whole; /* a vector may be read of every row, whatever `columns` is */
+} sp_square;
+
 typedef struct sp_tiles {
     int vl;   /* floats in a vector */
     int rows; /* of a tile */
@@ -90,6 +99,11 @@ typedef struct sp_tiles {
     /* The same for one vector, every number twice. */
     void (*copy_pairs)(const float *from, size_t ld, size_t count, int valid,
                        float *to);
+
+    /* A square into whole vectors, with zeros behind the rows. */
+    void (*transpose)(const sp_square *s);
+    /* A square into floats, in place of what was there or added to it. */
+    void (*transpose_floats)(const sp_square *s, bool add);
 
     /* Multiply-adds, `turns` times `peak_flops` operations. */
     float (*peak)(size_t turns);
