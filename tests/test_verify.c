@@ -1,5 +1,6 @@
 /* verify: the same build replays a run, and anything else is noticed. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,17 +80,22 @@ START_TEST(what_the_run_began_with_is_replayed)
 }
 END_TEST
 
-/* A manifest of run `run`'s start with `from` replaced by `to`, both of one
- * length, and a checksum that fits. */
-static void forge(const char *run, const char *from, const char *to)
+/* The manifest of a checkpoint of run "b" with `from` replaced by `to`, both of
+ * one length, and a checksum that fits. */
+static void forge(const char *checkpoint, const char *from, const char *to)
 {
-    const char *path = runs_path(&r, run, "checkpoints/start/manifest.json");
+    char inner[64];
+    const char *path;
     static const char key[] = "\"manifest_sha256\":\"";
-    char *text = runs_read(path), *seal = strstr(text, key);
-    char *place = strstr(text, from);
+    char *text, *seal, *place;
     char hex[SP_HASH_HEX];
     sp_hash h;
 
+    snprintf(inner, sizeof inner, "checkpoints/%s/manifest.json", checkpoint);
+    path = runs_path(&r, "b", inner);
+    text = runs_read(path);
+    seal = strstr(text, key);
+    place = strstr(text, from);
     ck_assert_ptr_nonnull(seal);
     ck_assert_ptr_nonnull(place);
     ck_assert_uint_eq(strlen(from), strlen(to));
@@ -102,8 +108,8 @@ static void forge(const char *run, const char *from, const char *to)
     free(text);
 }
 
-static sp_err verify_convolutions(const char *winograd, const char *from,
-                                  const char *to)
+/* A run "b" of a network with convolutions. */
+static void train_convolutions(const char *winograd)
 {
     const char *const overrides[] = { "model.name=resnet",
                                       "model.depth=8",
@@ -112,38 +118,79 @@ static sp_err verify_convolutions(const char *winograd, const char *from,
                                       "train.max_steps=100",
                                       winograd,
                                       NULL };
-    int compared = 0;
 
     ck_assert_int_eq(
         runs_train(&r, (runs_job){ .run = "b", .overrides = overrides }),
         SP_OK);
-    if (from)
-        forge("b", from, to);
+}
+
+static sp_err verify_b(void)
+{
+    int compared = 0;
+
     return sp_verify(r.registry, runs_path(&r, "b", ""), 100, &compared);
 }
 
+static const char *const chosen = "layer1.0.conv1=444",
+                         *const other = "layer1.0.conv1=440";
+
 /* The tiles that a run used are read back, whatever the rule says: with the
  * record, the same bits; with another, others. */
-START_TEST(the_tiles_of_a_run_are_kept)
+START_TEST(the_tiles_of_a_run_are_replayed)
 {
-    ck_assert_int_eq(verify_convolutions("train.winograd=auto", NULL, NULL),
+    train_convolutions("train.winograd=auto");
+    ck_assert_int_eq(verify_b(), SP_OK);
+    forge("start", chosen, other);
+    ck_assert_int_eq(verify_b(), SP_ENUMERIC);
+}
+END_TEST
+
+START_TEST(the_tiles_of_a_run_are_kept_in_resume_and_eval)
+{
+    const char *longer_by_one[] = { "train.max_steps=101", NULL };
+    sp_scores before, after;
+    char *manifest;
+
+    train_convolutions("train.winograd=auto");
+    ck_assert_int_eq(sp_eval(r.registry, runs_path(&r, "b", ""), "last",
+                             SP_PART_TEST, &before),
                      SP_OK);
-    forge("b", "layer1.0.conv1=444", "layer1.0.conv1=440");
-    int compared;
+    forge("last", chosen, "layer1.0.conv1=040");
+    ck_assert_int_eq(sp_eval(r.registry, runs_path(&r, "b", ""), "last",
+                             SP_PART_TEST, &after),
+                     SP_OK);
+    ck_assert_double_ne(before.loss, after.loss);
+    ck_assert_double_eq_tol(before.loss, after.loss, 1e-4);
     ck_assert_int_eq(
-        sp_verify(r.registry, runs_path(&r, "b", ""), 100, &compared),
-        SP_ENUMERIC);
+        runs_resume(&r, (runs_job){ .run = "b", .overrides = longer_by_one }),
+        SP_OK);
+    manifest = runs_read(runs_path(&r, "b", "checkpoints/last/manifest.json"));
+    ck_assert_ptr_nonnull(strstr(manifest, "\"step\": 101"));
+    ck_assert_ptr_nonnull(strstr(manifest, "layer1.0.conv1=040"));
+    free(manifest);
 }
 END_TEST
 
 /* Runs from before there were tiles used none: nothing of them is in their
- * manifest, or in their configuration. */
+ * manifest or their configuration, for which the default is auto. */
 START_TEST(a_run_from_before_tiles_is_direct)
 {
-    ck_assert_int_eq(verify_convolutions("train.winograd=off",
-                                         "\"winograd\": \"\"",
-                                         "\"later_to\": \"\""),
-                     SP_OK);
+    train_convolutions("train.winograd=off");
+    forge("start", "winograd: off ", "winograd: auto");
+    ck_assert_int_eq(verify_b(), SP_ENUMERIC); /* null: the rule chooses */
+    forge("start", "\"winograd\": null", "\"later_to\": null");
+    ck_assert_int_eq(verify_b(), SP_OK);
+}
+END_TEST
+
+START_TEST(tiles_of_another_network_are_refused)
+{
+    train_convolutions("train.winograd=auto");
+    forge("start", chosen, "layer1.9.conv1=444");
+    ck_assert_int_eq(verify_b(), SP_EARG);
+    ck_assert(runs_error("layer1.0.conv1: the record of Winograd's tiles"));
+    ck_assert(runs_error("layer1.9.conv1=444"));
+    ck_assert(runs_error("train.winograd=off"));
 }
 END_TEST
 
@@ -159,7 +206,9 @@ int main(void)
     tcase_add_test(tc, without_a_hash_nothing_is_claimed);
     tcase_add_test(tc, a_difference_is_named_by_its_step);
     tcase_add_test(tc, what_the_run_began_with_is_replayed);
-    tcase_add_test(tc, the_tiles_of_a_run_are_kept);
+    tcase_add_test(tc, the_tiles_of_a_run_are_replayed);
+    tcase_add_test(tc, the_tiles_of_a_run_are_kept_in_resume_and_eval);
+    tcase_add_test(tc, tiles_of_another_network_are_refused);
     tcase_add_test(tc, a_run_from_before_tiles_is_direct);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);

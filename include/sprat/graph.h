@@ -134,9 +134,10 @@ typedef struct sp_graph_opt {
     const char *isa; /* NULL or "auto": the best this CPU has; else its name */
     bool reference;  /* convolution by im2col and BLAS instead of tiles */
     sp_winograd winograd;
-    const char *tiles; /* what SP_WINOGRAD_AUTO chose in another program, from
-                          sp_graph_tiles(): to choose the same; NULL: by the
-                          rule. Only read while recording */
+    const char *tiles; /* what SP_WINOGRAD_AUTO chose in another program of the
+                          same network, from sp_graph_tiles(): to choose the
+                          same; "": none at all; NULL: by the rule. Read until
+                          the program is compiled */
     bool no_memory;    /* sp_compile() checks and plans but allocates nothing:
                           for reports on networks of any size */
     bool input_grads;  /* plan gradients of float inputs too: for checks */
@@ -205,10 +206,12 @@ sp_tensor *sp_graph_output(const sp_graph *g, const char *name); /* or NULL */
 /* The name of the instruction set in use: "base", "avx2", "avx512", "neon". */
 const char *sp_graph_isa(const sp_graph *g);
 
-/* Which of Winograd's tiles the convolutions use, for sp_graph_opt.tiles:
- * "layer1.0.conv1=440 layer1.0.conv2=444": 2 x 2 or 4 x 4 outputs, or 0 for
- * none, in forward, backward to the input, and backward to the weights; those
- * without any are left out. The caller frees *text. Errors: SP_ENOMEM. */
+/* What SP_WINOGRAD_AUTO chose, for sp_graph_opt.tiles: an entry for each
+ * convolution that may have tiles, in their order, "layer1.0.conv1=440
+ * layer1.0.conv2=444": tiles of 2 x 2 or 4 x 4 outputs, or 0 for none, forward,
+ * backward to the input and backward to the weights. NULL where nothing was
+ * chosen: another setting, or the reference. The caller frees *text. Errors:
+ * SP_ENOMEM. */
 SP_MUST sp_err sp_graph_tiles(const sp_graph *g, char **text);
 
 /* ---- Running ----------------------------------------------------------- */

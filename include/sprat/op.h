@@ -52,12 +52,11 @@ typedef struct sp_op {
 
 enum { SP_MAX_OUT = 4 };
 
-/* SP_FORWARD, SP_BACKWARD_INPUT, SP_BACKWARD_WEIGHT; and the wish that the
- * kernels' rule choose. */
-enum { SP_TILED_PASSES = 3, SP_TILE_BY_RULE = -1 };
+enum { SP_TILED_PASSES = 3 }; /* SP_FORWARD to SP_BACKWARD_WEIGHT */
 
 /* One recorded operation. Arrays are counted; all belong to the graph. */
 struct sp_node {
+    sp_graph *graph; /* that it is recorded in */
     const sp_op *op;
     const char *name; /* scope and name, "layer1.0.conv1" */
     sp_tensor **x;
@@ -72,10 +71,6 @@ struct sp_node {
     const sp_kernels *kernels; /* of the instruction set in use */
     int threads;
 
-    /* The tile that sp_graph_opt.winograd wishes for in each pass of a
-     * convolution; or SP_TILE_BY_RULE. */
-    int tile_wish[SP_TILED_PASSES];
-
     /* Set by shape(). */
     unsigned keep_x, keep_y; /* bit i: backward reads x[i]->data, y[i]->data */
     unsigned recompute_x;    /* bit i: recompute reads x[i]->data */
@@ -83,7 +78,9 @@ struct sp_node {
     size_t saved;   /* bytes that forward leaves for backward */
     size_t scratch; /* bytes of work space within one call */
     double macs;    /* per row, see sp_graph_macs() */
-    int tile[SP_TILED_PASSES]; /* Winograd's in each pass; 0: direct */
+    bool tiled; /* a convolution for Winograd's tiles: those of each pass, 2, 4
+                   or 0 for none, are */
+    int tile[SP_TILED_PASSES];
     /* Training sums over the batch first: forward reads x[0] once more,
      * backward all that it reads. */
     bool statistics;

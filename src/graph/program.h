@@ -57,6 +57,7 @@ struct sp_graph {
     int scopes;
     sp_pointers values; /* sp_value */
     sp_pointers steps;  /* sp_step */
+    const char *tiles;  /* what is left of opt.tiles; NULL: there is none */
     sp_value *loss;
     sp_value dummy; /* what failed calls return */
     sp_param dummy_param;
@@ -86,8 +87,13 @@ static inline sp_value *sp_step_again(const sp_step *s)
     return n->op->recompute && n->y_count == 1 ? (sp_value *)n->y[0] : NULL;
 }
 
-/* Set which tiles the options wish for in a new node (tiles.c). */
-void sp_tiles_wish(const sp_graph_opt *opt, sp_node *n);
+/* The tiles of a convolution that can have them: in `tile` stand those of the
+ * rule, which stay unless the graph's options say otherwise (tiles.c). Errors:
+ * SP_EARG when a record does not go on with this convolution. */
+SP_MUST sp_err sp_tiles_choose(const sp_node *n, int tile[SP_TILED_PASSES]);
+
+/* All convolutions are recorded. Errors: SP_EARG when the record has more. */
+SP_MUST sp_err sp_tiles_end(sp_graph *g);
 
 /* Give a store its blocks, gradients too when `grads`; no effect when they are
  * there. Errors: SP_ENOMEM. */

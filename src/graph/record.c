@@ -46,6 +46,8 @@ sp_graph *sp_graph_new(sp_params *p, sp_graph_opt opt)
     g->params = p;
     g->opt = opt;
     g->opt.threads = opt.threads > 1 ? opt.threads : 1;
+    if (opt.winograd == SP_WINOGRAD_AUTO && !opt.reference)
+        g->tiles = opt.tiles;
     g->dummy.t.shape = normal((sp_shape){ 0 });
     g->dummy.t.name = "";
     g->kernels = sp_kernels_find(opt.isa);
@@ -268,13 +270,13 @@ static sp_step *new_step(sp_graph *g, const sp_op *op, const char *name)
         no_memory(g);
         return NULL;
     }
+    s->node.graph = g;
     s->node.op = op;
     s->node.name = text;
     s->node.train = g->opt.train;
     s->node.reference = g->opt.reference;
     s->node.kernels = g->kernels;
     s->node.threads = g->opt.threads;
-    sp_tiles_wish(&g->opt, &s->node);
     s->saved_block = -1;
     return s;
 }

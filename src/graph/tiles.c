@@ -1,47 +1,72 @@
-/* Which Winograd tiles a graph's products use: as set, as an earlier program
- * chose, or as the kernels' rule chooses. */
+/* Which of Winograd's tiles a graph's convolutions use: as it is set, as an
+ * earlier program chose, or by the kernels' rule. */
 #include <string.h>
 
 #include "base/text.h"
 #include "graph/program.h"
 
-/* The record of a node in a text of sp_graph_tiles(): a digit for each pass;
- * NULL: there is none. */
-static const char *record_of(const char *tiles, const char *name)
+/* Digits of a record: F(2 x 2), F(4 x 4), or direct. */
+static bool read_digits(const char *text, int tile[SP_TILED_PASSES])
 {
-    size_t length = strlen(name);
-
-    while (*tiles) {
-        size_t size = strcspn(tiles, " ");
-        if (size == length + 1 + SP_TILED_PASSES && tiles[length] == '=' &&
-            memcmp(tiles, name, length) == 0)
-            return tiles + length + 1;
-        tiles += size;
-        tiles += strspn(tiles, " ");
+    for (int i = 0; i < SP_TILED_PASSES; i++) {
+        if (text[i] != '0' && text[i] != '2' && text[i] != '4')
+            return false;
+        tile[i] = text[i] - '0';
     }
-    return NULL;
+    return true;
 }
 
-void sp_tiles_wish(const sp_graph_opt *opt, sp_node *n)
+/* Take the next entry of a record, "name=444", and the space behind it. */
+static sp_err follow(const char **record, const char *name,
+                     int tile[SP_TILED_PASSES])
 {
-    const char *record = opt->tiles ? record_of(opt->tiles, n->name) : NULL;
+    const char *at = *record;
+    size_t length = strlen(name);
 
-    for (int i = 0; i < SP_TILED_PASSES; i++)
-        switch (opt->winograd) {
-        case SP_WINOGRAD_OFF:
-            n->tile_wish[i] = 0;
-            break;
-        case SP_WINOGRAD_2:
-            n->tile_wish[i] = 2;
-            break;
-        case SP_WINOGRAD_4:
-            n->tile_wish[i] = 4;
-            break;
-        case SP_WINOGRAD_AUTO:
-            n->tile_wish[i] = !opt->tiles ? SP_TILE_BY_RULE
-                              : record    ? record[i] - '0'
-                                          : 0;
-        }
+    if (strncmp(at, name, length) != 0 || at[length] != '=' ||
+        !read_digits(at + length + 1, tile))
+        return sp_fail(
+            SP_EARG,
+            "%s: the record of Winograd's tiles goes on with "
+            "\"%.60s\": it is of another network; train.winograd=off "
+            "(or 2, 4) computes without it, with results that "
+            "differ in their last bits",
+            name, at);
+    at += length + 1 + SP_TILED_PASSES;
+    *record = at + strspn(at, " ");
+    return SP_OK;
+}
+
+sp_err sp_tiles_choose(const sp_node *n, int tile[SP_TILED_PASSES])
+{
+    /* An empty record stands for none. */
+    static const int fixed[] = { [SP_WINOGRAD_AUTO] = 0,
+                                 [SP_WINOGRAD_OFF] = 0,
+                                 [SP_WINOGRAD_2] = 2,
+                                 [SP_WINOGRAD_4] = 4 };
+    sp_graph *g = n->graph;
+
+    if (g->opt.winograd == SP_WINOGRAD_AUTO && g->tiles && *g->opt.tiles)
+        return follow(&g->tiles, n->name, tile);
+    if (g->opt.winograd != SP_WINOGRAD_AUTO || g->tiles)
+        for (int i = 0; i < SP_TILED_PASSES; i++)
+            tile[i] = fixed[g->opt.winograd];
+    return SP_OK;
+}
+
+sp_err sp_tiles_end(sp_graph *g)
+{
+    const char *left = g->tiles;
+
+    g->tiles = g->opt.tiles = NULL;
+    if (left && *left)
+        return sp_fail(SP_EARG,
+                       "the record of Winograd's tiles has \"%.60s\" left "
+                       "over: it is of another network; train.winograd=off (or "
+                       "2, 4) computes without it, with results that differ in "
+                       "their last bits",
+                       left);
+    return SP_OK;
 }
 
 sp_err sp_graph_tiles(const sp_graph *g, char **text)
@@ -49,10 +74,13 @@ sp_err sp_graph_tiles(const sp_graph *g, char **text)
     sp_text out = { 0 };
     sp_err e;
 
+    *text = NULL;
+    if (g->opt.winograd != SP_WINOGRAD_AUTO || g->opt.reference)
+        return SP_OK;
     for (int i = 0; i < g->steps.count; i++) {
         const sp_node *n = &sp_step_at(g, i)->node;
         const int *t = n->tile;
-        if (t[0] > 0 || t[1] > 0 || t[2] > 0)
+        if (n->tiled)
             sp_text_add(&out, "%s%s=%d%d%d", out.size ? " " : "", n->name, t[0],
                         t[1], t[2]);
     }

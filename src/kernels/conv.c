@@ -1,9 +1,13 @@
 /* Convolution: to the direct tiles, Winograd's, or the reference. */
 #include "kernels/conv.h"
 
+#include <assert.h>
+
 static sp_conv_call call_of(const sp_conv_how *how, const sp_conv_shape *s,
                             int n, void *scratch)
 {
+    assert(how->tile == 0 ||
+           ((how->tile == 2 || how->tile == 4) && sp_conv_has_tiles(s)));
     return (sp_conv_call){ .how = *how, .s = *s, .n = n, .scratch = scratch };
 }
 

@@ -54,8 +54,8 @@ static void cut_tiles(sp_winograd_pass *w)
     size_t tile = sizeof(float) * points * (depth + w->width);
     size_t weights = sizeof(float) * points * depth * w->width;
 
-    w->together = weights > WEIGHTS;
-    if (w->together) {
+    w->large = weights > WEIGHTS;
+    if (w->large) {
         size_t bytes = between(weights / 2, TOGETHER_LEAST, TOGETHER_MOST);
         w->block_tiles = between(bytes / tile, 1, w->tiles);
     } else {
@@ -85,7 +85,14 @@ void sp_winograd_open(sp_winograd_pass *w, const sp_conv_call *call,
     w->blocks = sp_blocks_of(w->out.c, w->loops->vl);
     w->width = (size_t)sp_blocks_width(&w->blocks);
     cut_tiles(w);
-    w->sets = w->together || w->how.threads < 1 ? 1 : w->how.threads;
+}
+
+void sp_winograd_share(sp_winograd_pass *w, size_t pieces)
+{
+    size_t threads = w->how.threads > 1 ? (size_t)w->how.threads : 1;
+
+    w->together = w->large || pieces < threads;
+    w->sets = w->together ? 1 : (int)threads;
 }
 
 static size_t zero_floats(const sp_winograd_pass *w)
@@ -159,6 +166,7 @@ void sp_winograd_locate(const sp_winograd_pass *w, const sp_tiling *t,
 /* A pass that writes images. */
 typedef struct gather {
     sp_winograd_pass w;
+    size_t blocks; /* of tiles */
     size_t u_step; /* floats of the weights at one point */
     float *u;      /* points x blocks x depth x width of the block */
     float *panels; /* the weights as they are packed, only before the
@@ -181,6 +189,8 @@ static size_t gather_open(gather *g, const sp_conv_call *call, sp_pass pass)
 
     *g = (gather){ .back = pass == SP_BACKWARD_INPUT };
     sp_winograd_open(w, call, pass);
+    g->blocks = (w->tiles + w->block_tiles - 1) / w->block_tiles;
+    sp_winograd_share(w, g->blocks);
     depth = (size_t)w->in.c;
     g->u_step = w->width * depth;
     g->start = sp_carve(&c, sizeof(float) * w->width);
@@ -327,7 +337,6 @@ static void gather_run(gather *g, const float *weights, const float *bias)
 {
     const sp_winograd_pass *w = &g->w;
     size_t threads = w->how.threads > 1 ? (size_t)w->how.threads : 1;
-    size_t blocks = (w->tiles + w->block_tiles - 1) / w->block_tiles;
 
     transform_filter(g, weights);
     sp_winograd_fill(w);
@@ -336,10 +345,10 @@ static void gather_run(gather *g, const float *weights, const float *bias)
     if (bias)
         memcpy(g->start, bias, sizeof(float) * (size_t)w->out.c);
     if (!w->together) {
-        sp_parallel_for(w->how.threads, blocks, 1, run_blocks, g);
+        sp_parallel_for(w->how.threads, g->blocks, 1, run_blocks, g);
         return;
     }
-    for (size_t i = 0; i < blocks; i++)
+    for (size_t i = 0; i < g->blocks; i++)
         run_block(g, i, 0, w->how.threads);
 }
 

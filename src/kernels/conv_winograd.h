@@ -37,10 +37,11 @@ typedef struct sp_winograd_pass {
     sp_blocks blocks;    /* of output channels */
     size_t width;        /* of all blocks */
     size_t block_tiles;  /* that are transformed together */
+    bool large;          /* weights at all points too many for small blocks */
 
-    /* Whether all threads work on one block after the other: where the weights
-     * at all points are too many to be read anew for every small block. Else
-     * each thread has its own blocks. */
+    /* Whether all threads work on one block after the other: where blocks are
+     * large, or fewer than threads. Else each thread has its own blocks.
+     * Changes no bits. */
     bool together;
     int sets;           /* of points: one, or one a thread */
     sp_points from, to; /* of the first set: d and the products, or dy */
@@ -51,6 +52,9 @@ typedef struct sp_winograd_pass {
 /* Set everything but memory. */
 void sp_winograd_open(sp_winograd_pass *w, const sp_conv_call *call,
                       sp_pass pass);
+
+/* Share the work, which comes in so many pieces, among the threads. */
+void sp_winograd_share(sp_winograd_pass *w, size_t pieces);
 
 /* Carve the sets of points, the zeros and the tables of the tilings. */
 void sp_winograd_carve(sp_winograd_pass *w, sp_carver *c);

@@ -2,14 +2,16 @@
  *
  * Blocks of tiles of x and of dy are transformed to their points, where their
  * products are summed over the tiles; the sums are transformed to weights at
- * the end. Where all threads work together there is one sum; else the tiles are
- * cut into parts, by size, each with its own.
+ * the end. The tiles are cut into parts, by size, each with its own sums.
  */
 #include "kernels/conv_winograd.h"
 
 enum {
+    /* How tiles are cut into parts: this changes bits. At most so many parts,
+     * of at least so many tiles each; one where the sums have more bytes. */
     PARTS = 16,
-    PART = 256,    /* tiles that make sums of their own worth it */
+    PART = 256,
+    SUMS = 3 << 20,
     CHANNELS = 64, /* of x, in an item of work */
     TRANSFORMS = 4
 };
@@ -23,6 +25,13 @@ typedef struct sums {
     const float *x, *dy;
 } sums;
 
+static size_t parts_of(size_t tiles)
+{
+    size_t parts = tiles / PART;
+
+    return parts < 1 ? 1 : parts < PARTS ? parts : PARTS;
+}
+
 /* Gives the bytes of work space. */
 static size_t sums_open(sums *s, const sp_conv_call *call)
 {
@@ -31,11 +40,10 @@ static size_t sums_open(sums *s, const sp_conv_call *call)
 
     *s = (sums){ .parts = 1 };
     sp_winograd_open(w, call, SP_BACKWARD_WEIGHT);
-    if (!w->together) {
-        s->parts = w->tiles / PART;
-        s->parts = s->parts < 1 ? 1 : s->parts < PARTS ? s->parts : PARTS;
-    }
     s->point_floats = w->width * (size_t)w->in.c;
+    if (sizeof(float) * (size_t)w->points * s->point_floats <= SUMS)
+        s->parts = parts_of(w->tiles);
+    sp_winograd_share(w, s->parts);
     s->du = sp_carve(&c, sizeof(float) * s->parts * (size_t)w->points *
                              s->point_floats);
     s->panels = sp_carve(&c, sizeof(float) * 9 * s->point_floats);
@@ -168,9 +176,9 @@ void sp_winograd_weight(const sp_conv_call *c, const float *x, const float *dy,
     s.x = x;
     s.dy = dy;
     sp_winograd_fill(w);
-    if (w->together)
-        run_part(&s, 0, 0, w->how.threads);
-    else
+    for (size_t i = 0; w->together && i < s.parts; i++)
+        run_part(&s, i, 0, w->how.threads);
+    if (!w->together)
         sp_parallel_for(w->how.threads, s.parts, 1, run_parts, &s);
     sp_parallel_for(w->how.threads, (size_t)w->blocks.count * (size_t)w->in.c,
                     16, weights_part, &s);

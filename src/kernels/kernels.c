@@ -16,7 +16,8 @@ extern const sp_winograd_loops sp_winograd_loops_avx512, sp_winograd_loops_avx2;
 static bool has_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+           __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
 static bool has_avx2(void)

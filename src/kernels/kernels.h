@@ -46,6 +46,9 @@ const char *sp_blas_version(void);
  * large pages where that pays; freed with free(). NULL: out of memory. */
 void *sp_block_alloc(size_t size);
 
+/* Threads that work on one loop at most; more are not used. */
+enum { SP_MAX_THREADS = 256 };
+
 /* Which of `threads` threads calls, within sp_parallel_for(): from 0. */
 int sp_worker(int threads);
 

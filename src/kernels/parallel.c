@@ -13,7 +13,6 @@
 #include "kernels/kernels.h"
 
 enum {
-    MOST = 256,  /* threads of a team */
     LOOKS = 1000 /* before sleeping: some 10 to 40 microseconds */
 };
 
@@ -109,8 +108,8 @@ static void enlarge(int threads)
     pthread_attr_t detached;
     pthread_t id;
 
-    if (threads > MOST)
-        threads = MOST;
+    if (threads > SP_MAX_THREADS)
+        threads = SP_MAX_THREADS;
     if (team.members + 1 >= threads || pthread_attr_init(&detached) != 0)
         return;
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
@@ -138,9 +137,11 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&team.lock);
 }
 
+/* Fails where there is no memory for three pointers: then the next allocation
+ * ends the program anyway. */
 static void expect_forks(void)
 {
-    pthread_atfork(before_fork, after_fork, after_fork_in_child);
+    (void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 static void start(sp_loop *l)

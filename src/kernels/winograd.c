@@ -117,9 +117,7 @@ typedef void (*axis)(int m, const sp_vec *from, sp_vec *to, int step);
 
 /* ---- Transforms of tiles ------------------------------------------------ */
 
-/* Along both axes: `n` x `n` values, read by columns through `read`, to `to` x
- * `to` values, whole rows handed to `write`. All but the loops over columns and
- * rows is unrolled. */
+/* Where a transform finds the values of a tile. */
 typedef struct tile {
     const float *const *d; /* through pointers, or */
     const float *v;        /* values that stand */
@@ -164,7 +162,8 @@ SP_INLINE void columns(int m, int n, axis f, reader read, const tile *t,
     }
 }
 
-/* The transform of `channels` to points that stand `step` apart. */
+/* Along both axes: `n` x `n` values, found by `read`, to `to` x `to` that stand
+ * `step` apart. All but the loops over columns and rows is unrolled. */
 SP_INLINE void transform(int m, int n, int to, axis f, reader read, tile *t,
                          int channels, float *v, size_t step)
 {
@@ -299,7 +298,8 @@ SP_INLINE void multiply_rows(const sp_point_product *p, int first, int rows,
 {
     /* Two bases and seven offsets reach sixteen rows: all in registers. */
     ptrdiff_t lda = (ptrdiff_t)p->lda;
-    const float *low = p->a + first * lda, *high = low + 8 * lda;
+    const float *low = p->a + first * lda;
+    const float *high = rows > 8 ? low + 8 * lda : low;
     const sp_vec *b = (const sp_vec *)p->b;
     float *c = p->c + (size_t)first * p->ldc;
     size_t ldc = p->ldc;

@@ -3,26 +3,24 @@
 #include <limits.h>
 #include <math.h>
 
+#include "graph/program.h"
+
 static sp_conv_how how_of(const sp_node *n, sp_pass pass)
 {
-    return (sp_conv_how){
-        n->kernels,
-        n->threads,
-        n->reference,
-        n->tile[pass],
-    };
+    return (sp_conv_how){ .kernels = n->kernels,
+                          .threads = n->threads,
+                          .reference = n->reference,
+                          .tile = n->tile[pass] };
 }
 
-/* From what is wished to what can be. */
-static int tile_of(const sp_node *n, const sp_conv_shape *s, sp_pass pass)
+static sp_err choose_tiles(sp_node *n, const sp_conv_shape *s)
 {
-    int wish = n->tile_wish[pass];
-
-    if (n->reference || !sp_conv_has_tiles(s))
-        return 0;
-    if (wish == SP_TILE_BY_RULE)
-        return sp_conv_best_tile(n->kernels, s, pass);
-    return wish == 2 || wish == 4 ? wish : 0;
+    n->tiled = !n->reference && sp_conv_has_tiles(s);
+    if (!n->tiled)
+        return SP_OK;
+    for (sp_pass p = SP_FORWARD; p <= SP_BACKWARD_WEIGHT; p++)
+        n->tile[p] = sp_conv_best_tile(n->kernels, s, p);
+    return sp_tiles_choose(n, n->tile);
 }
 
 sp_err sp_product_infer(sp_node *n, const sp_conv_shape *s)
@@ -45,8 +43,7 @@ sp_err sp_product_infer(sp_node *n, const sp_conv_shape *s)
     n->y[0]->shape = (sp_shape){ x.t, x.n, s->oh, s->ow, s->cout };
     n->keep_x = 1;
     n->macs = (double)s->oh * s->ow * s->cout * filter;
-    for (sp_pass p = SP_FORWARD; p <= SP_BACKWARD_WEIGHT; p++)
-        n->tile[p] = tile_of(n, s, p);
+    SP_TRY(choose_tiles(n, s));
     for (sp_pass p = SP_FORWARD; p <= last; p++) {
         sp_conv_how how = how_of(n, p);
         size_t bytes = sp_conv_scratch(&how, s, x.t * x.n, p);
@@ -58,7 +55,7 @@ sp_err sp_product_infer(sp_node *n, const sp_conv_shape *s)
 
 const char *sp_product_algorithm(const sp_node *n, sp_pass pass)
 {
-    if (pass == SP_BACKWARD_BIAS)
+    if (pass > SP_BACKWARD_WEIGHT)
         return NULL;
     if (n->reference)
         return "im2col";

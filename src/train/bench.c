@@ -1,8 +1,8 @@
 /* Times of training steps on made-up data. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/text.h"
 #include "kernels/kernels.h"
 #include "sprat/random.h"
 #include "train/bench_ops.h"
@@ -72,8 +72,6 @@ static void report(bench *b, sp_bench *out)
 
     *out = (sp_bench){
         .step_ms = sp_median(b->times[STEP], steps),
-        .step_ms_min = b->times[STEP][0],
-        .step_ms_max = b->times[STEP][steps - 1],
         .forward_ms = sp_median(b->times[FORWARD], steps),
         .backward_ms = sp_median(b->times[BACKWARD], steps),
         .optim_ms = sp_median(b->times[OPTIM], steps),
@@ -82,18 +80,13 @@ static void report(bench *b, sp_bench *out)
         .ranks = 1,
         .isa = sp_kernels_isa(sp_kernels_find(s->isa)),
     };
+    out->step_ms_min = b->times[STEP][0]; /* the median has sorted them */
+    out->step_ms_max = b->times[STEP][steps - 1];
     /* Forward, and backward for inputs and for weights: three products; a
      * multiplication and an addition each. */
     out->gflops =
         2 * 3 * sp_graph_macs(s->train.graph) * batch / (1e6 * out->step_ms);
     out->items_per_s = batch / (1e-3 * out->step_ms);
-}
-
-static char *copy(const char *text)
-{
-    char *to = malloc(strlen(text) + 1);
-
-    return to ? strcpy(to, text) : NULL;
 }
 
 /* The operators' lines, and one each for the update and for the rest. The
@@ -112,13 +105,13 @@ static sp_err report_ops(bench *b, sp_bench *out)
     out->op_count = count + 2;
     update = &out->ops[count];
     rest = update + 1;
-    *update = (sp_bench_op){ .name = copy("optimizer"),
+    *update = (sp_bench_op){ .name = sp_copy("optimizer", 9),
                              .op = rule->entry.name,
                              .pass = "update",
                              .ms = out->optim_ms,
                              .bytes = sizeof(float) * floats *
                                       (4 + 2 * rule->state_count) };
-    *rest = (sp_bench_op){ .name = copy("outside"),
+    *rest = (sp_bench_op){ .name = sp_copy("outside", 7),
                            .op = "outside",
                            .pass = "step",
                            .ms = sp_median(b->times[OUTSIDE], b->opt.steps) };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "train/report.h"
 
 /* Groups of arrays. */
@@ -185,9 +186,9 @@ sp_err sp_op_clock_read(sp_op_clock *c, sp_bench_op *out)
     for (int i = 0; i < c->count; i++) {
         const sp_op_row *row = &c->rows[i];
         const sp_op *op = row->node->op;
-        size_t room = strlen(row->node->name) + 1;
+        const char *name = row->node->name;
         out[i] = (sp_bench_op){
-            .name = malloc(room),
+            .name = sp_copy(name, strlen(name)),
             .op = op->name,
             .pass = passes[row->pass].name,
             .algorithm =
@@ -196,8 +197,6 @@ sp_err sp_op_clock_read(sp_op_clock *c, sp_bench_op *out)
             .flops = row->flops,
             .bytes = row->bytes,
         };
-        if (out[i].name)
-            memcpy(out[i].name, row->node->name, room);
         lost = lost || !out[i].name;
     }
     return lost ? sp_fail(SP_ENOMEM, "bench: out of memory") : SP_OK;

@@ -1,6 +1,7 @@
 /* The keys of the sections `model`, `train`, `compress` and `log`. */
 #include "train/keys.h"
 
+#include "kernels/kernels.h"
 #include "sprat/train.h"
 
 #define MODEL(field) offsetof(sp_model_cfg, field)
@@ -31,7 +32,7 @@ static const sp_key train_keys[] = {
       "samples of one pass in evaluation", NULL },
     { "seed", SP_INT, TRAIN(seed), "1", 0, 2e9, "of every random number",
       NULL },
-    { "threads", SP_INT, TRAIN(threads), "0", 0, 4096,
+    { "threads", SP_INT, TRAIN(threads), "0", 0, SP_MAX_THREADS,
       "of each rank; 0: as many as the affinity mask allows", NULL },
     { "planner", SP_BOOL, TRAIN(planner), "true", 0, 0,
       "share memory between values that are not needed at the same time",

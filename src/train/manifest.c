@@ -133,7 +133,11 @@ static sp_err read_text(const sp_json_value *root, const char *key, char **out)
 /* Checkpoints from before there were Winograd's tiles used none. */
 static sp_err read_winograd(const sp_json_value *root, sp_manifest *m)
 {
-    if (sp_json_find(root, "winograd"))
+    const sp_json_value *v = sp_json_find(root, "winograd");
+
+    if (v && v->kind == SP_JSON_NULL)
+        return SP_OK;
+    if (v)
         return read_text(root, "winograd", &m->winograd);
     m->winograd = sp_copy("", 0);
     return m->winograd ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");

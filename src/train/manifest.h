@@ -17,7 +17,7 @@ typedef struct sp_manifest {
     sp_st_stamp stamps[SP_CHECKPOINT_FILES];
     char *config;    /* the effective configuration, YAML */
     char *isa;       /* the instruction set that computed it */
-    char *winograd;  /* the tiles it used: sp_graph_tiles() */
+    char *winograd;  /* the tiles that were chosen: sp_graph_tiles() */
     char *optimizer; /* whose state optim.safetensors is */
     int64_t batches; /* of an epoch, and ... */
     int64_t batch;   /* ... their samples: what state.batch counts */

@@ -1,6 +1,7 @@
 /* Opening what a configuration describes. */
 #include "train/session.h"
 
+#include "kernels/kernels.h"
 #include "sprat/nn.h"
 #include "train/keys.h"
 #include "train/weights.h"
@@ -50,7 +51,8 @@ static sp_err check_batch(const sp_session *s)
     return SP_OK;
 }
 
-static sp_graph_opt graph_opt(const sp_session *s, bool train, bool no_memory)
+static sp_graph_opt graph_opt(const sp_session *s, bool train,
+                              const sp_session_opt *opt)
 {
     const sp_train_cfg *cfg = s->set.train;
 
@@ -62,8 +64,8 @@ static sp_graph_opt graph_opt(const sp_session *s, bool train, bool no_memory)
         .isa = sp_isa_choice(cfg->isa),
         .reference = cfg->reference,
         .winograd = (sp_winograd)cfg->winograd,
-        .tiles = s->tiles,
-        .no_memory = no_memory,
+        .tiles = opt->tiles,
+        .no_memory = opt->no_memory,
     };
 }
 
@@ -126,10 +128,9 @@ static sp_err open_programs(sp_session *s, sp_session_opt opt)
     if (!s->params)
         return sp_fail(SP_ENOMEM, "out of memory");
     if (opt.train)
-        SP_TRY(open_program(s, &s->train, graph_opt(s, true, opt.no_memory),
-                            rows));
+        SP_TRY(open_program(s, &s->train, graph_opt(s, true, &opt), rows));
     if (opt.eval)
-        SP_TRY(open_program(s, &s->eval, graph_opt(s, false, opt.no_memory),
+        SP_TRY(open_program(s, &s->eval, graph_opt(s, false, &opt),
                             opt.eval_rows ? opt.eval_rows : cfg->eval_batch));
     s->isa = sp_graph_isa(opt.train ? s->train.graph : s->eval.graph);
     return SP_OK;
@@ -158,6 +159,8 @@ static sp_err open_all(sp_session *s, sp_session_opt opt)
     int threads = s->set.train->threads;
 
     s->threads = threads ? threads : sp_threads_available();
+    if (s->threads > SP_MAX_THREADS)
+        s->threads = SP_MAX_THREADS;
     SP_TRY(open_data(s, opt));
     if (opt.data && opt.train)
         SP_TRY(check_batch(s));
@@ -169,7 +172,7 @@ sp_err sp_session_open(sp_session *s, const sp_config *c, sp_session_opt opt)
 {
     sp_err e;
 
-    *s = (sp_session){ .tiles = opt.tiles };
+    *s = (sp_session){ 0 };
     SP_TRY(sp_settings_view(c, &s->set));
     e = open_all(s, opt);
     if (e != SP_OK)

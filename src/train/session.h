@@ -55,7 +55,6 @@ typedef struct sp_session {
     int classes;
     int threads;
     const char *isa;
-    const char *tiles; /* sp_session_opt.tiles, while opening */
     sp_params *params;
     sp_program train, eval;       /* graph NULL: not asked for */
     sp_dataset *data;             /* NULL: not asked for */
@@ -71,7 +70,7 @@ typedef struct sp_session_opt {
     bool no_memory;    /* plan but allocate nothing: for reports */
     bool no_init;      /* leave `model.init` out: weights come from elsewhere */
     int eval_rows;     /* 0: train.eval_batch */
-    const char *tiles; /* sp_graph_opt.tiles */
+    const char *tiles; /* sp_graph_opt.tiles: of the run's checkpoint */
     const sp_data_info *info; /* instead of the data set's description */
 } sp_session_opt;
 
