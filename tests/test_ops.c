@@ -114,13 +114,21 @@ static void check_gradients(const sp_op *op, sp_graph_opt opt)
     ck_assert_int_gt(i, 1);
 }
 
+/* As the rule wants, and for convolutions by either of Winograd's tiles. */
+static const sp_winograd tiles[] = { SP_WINOGRAD_AUTO, SP_WINOGRAD_2,
+                                     SP_WINOGRAD_4 };
+
+static int tile_count(const sp_op *op) { return op == &sp_op_convolve ? 3 : 1; }
+
 START_TEST(gradients_match_differences)
 {
     const sp_op *op = ops[_i];
 
     for (int k = 0; sp_kernels_at(k); k++)
-        check_gradients(
-            op, (sp_graph_opt){ .isa = sp_kernels_isa(sp_kernels_at(k)) });
+        for (int w = 0; w < tile_count(op); w++)
+            check_gradients(
+                op, (sp_graph_opt){ .isa = sp_kernels_isa(sp_kernels_at(k)),
+                                    .winograd = tiles[w] });
     check_gradients(op, (sp_graph_opt){ .reference = true });
 }
 END_TEST
@@ -183,8 +191,11 @@ START_TEST(threads_and_planner_do_not_change_bits)
         sp_graph_opt one = { .isa = sp_kernels_isa(sp_kernels_at(k)) };
         sp_graph_opt three = { .isa = one.isa, .threads = 3 };
         sp_graph_opt apart = { .isa = one.isa, .no_planner = true };
-        check_same(op, one, three);
         check_same(op, one, apart);
+        for (int w = 0; w < tile_count(op); w++) {
+            one.winograd = three.winograd = tiles[w];
+            check_same(op, one, three);
+        }
     }
     check_same(op, (sp_graph_opt){ .reference = true },
                (sp_graph_opt){ .reference = true, .threads = 3 });
@@ -251,13 +262,12 @@ START_TEST(recomputing_repeats_the_bits)
 END_TEST
 
 /* With no valid rows there is nothing to do, and parameters get zeros. */
-START_TEST(no_rows_give_zero_gradients)
+static void check_no_rows(const sp_op *op, sp_graph_opt opt)
 {
-    const sp_op *op = ops[_i];
     sp_params *p;
     sp_graph *g;
 
-    for (int i = 0; (g = open_example(op, i, (sp_graph_opt){ 0 }, &p)); i++) {
+    for (int i = 0; (g = open_example(op, i, opt, &p)); i++) {
         sp_run run = whole(g);
         run.n = 0;
         for (size_t k = 0; k < sp_params_count(p); k++)
@@ -270,16 +280,21 @@ START_TEST(no_rows_give_zero_gradients)
         close_example(g, p);
     }
 }
+
+START_TEST(no_rows_give_zero_gradients)
+{
+    for (int w = 0; w < tile_count(ops[_i]); w++)
+        check_no_rows(ops[_i], (sp_graph_opt){ .winograd = tiles[w] });
+}
 END_TEST
 
 /* A run that adds to the gradients twice gives twice the gradient. */
-START_TEST(micro_batches_add_up)
+static void check_adding(const sp_op *op, sp_graph_opt opt)
 {
-    const sp_op *op = ops[_i];
     sp_params *p;
     sp_graph *g;
 
-    for (int i = 0; (g = open_example(op, i, (sp_graph_opt){ 0 }, &p)); i++) {
+    for (int i = 0; (g = open_example(op, i, opt, &p)); i++) {
         size_t n = sp_params_count(p);
         float *once = malloc((n + 1) * sizeof *once);
         sp_run run = whole(g);
@@ -296,6 +311,12 @@ START_TEST(micro_batches_add_up)
         free(once);
         close_example(g, p);
     }
+}
+
+START_TEST(micro_batches_add_up)
+{
+    for (int w = 0; w < tile_count(ops[_i]); w++)
+        check_adding(ops[_i], (sp_graph_opt){ .winograd = tiles[w] });
 }
 END_TEST
 
