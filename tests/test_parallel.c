@@ -1,5 +1,6 @@
 #include <check.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -139,6 +140,38 @@ START_TEST(after_a_fork)
 }
 END_TEST
 
+static void *loop_until_told(void *arg)
+{
+    atomic_bool *stop = arg;
+
+    while (!atomic_load(stop)) {
+        sp_seen s = { .threads = 3 };
+        sp_parallel_for(3, COUNT, 10, see, &s);
+    }
+    return NULL;
+}
+
+/* The same while another thread's loop runs, of which the child knows only that
+ * it has begun. */
+START_TEST(a_fork_beside_a_loop)
+{
+    atomic_bool stop = false;
+    pthread_t other;
+
+    ck_assert_int_eq(pthread_create(&other, NULL, loop_until_told, &stop), 0);
+    for (int turn = 0; turn < 100; turn++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(run_in_child());
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_int_eq(status, 0);
+    }
+    atomic_store(&stop, true);
+    pthread_join(other, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("parallel");
@@ -150,6 +183,7 @@ int main(void)
     tcase_add_test(tc, a_loop_inside_a_loop);
     tcase_add_test(tc, two_callers_at_once);
     tcase_add_test(forks, after_a_fork);
+    tcase_add_test(forks, a_fork_beside_a_loop);
     tcase_set_tags(forks, "fork");
     suite_add_tcase(s, tc);
     suite_add_tcase(s, forks);
