@@ -286,46 +286,23 @@ static void combine(const pack_work *w, const pack_part *p)
     }
 }
 
-/* Whether gradients are stored or added as they are. */
-static bool is_plain(const sp_unpacking *u)
-{
-    return u->beta == 0.0f || u->beta == 1.0f;
-}
-
-/* One tap, not in pairs. */
-static void unpack_squares(const pack_work *w, const pack_part *p)
-{
-    int vl = w->tiles->vl;
-    size_t width = (size_t)p->block.width;
-    const float *from[SP_MAX_VL];
-    float *to[SP_MAX_VL];
-    sp_square s = { .from = from, .to = to, .whole = true };
-
-    for (int i = p->begin; i < p->end; i += vl)
-        for (int j = 0; j < p->block.width; j += vl) {
-            s.rows = p->end - i < vl ? p->end - i : vl;
-            s.columns = p->block.valid - j < vl ? p->block.valid - j : vl;
-            for (int r = 0; r < s.rows; r++)
-                from[r] = p->panel + (size_t)(i + r) * width + j;
-            for (int c = 0; c < s.columns; c++)
-                to[c] = w->unpack->dw + stored_row(w, p, j + c) + i - p->begin;
-            w->tiles->transpose_floats(&s, w->unpack->beta != 0.0f);
-        }
-}
-
-/* `taps` is a constant where it can be. With many, the order in which memory
- * is touched counts, and not the turning. */
+/* The stored weights of a part's input channels, a row of channels x taps, from
+ * one column of a panel, whose taps are `step` apart. What can be a constant is
+ * one, for the compiler. */
 static inline void from_column(const pack_part *p, float *row, size_t taps,
-                               const float *column, size_t step, float beta)
+                               const float *column, size_t step, float beta,
+                               bool pairs)
 {
+    size_t width = (size_t)p->block.width;
+
     for (int i = p->begin; i < p->end; i++) {
         for (size_t t = 0; t < taps; t++, row++)
             *row = (beta == 0.0f ? 0.0f : beta * *row) + column[t * step];
-        column += i % 2 ? p->even : p->odd;
+        column += !pairs ? width : i % 2 ? p->even : p->odd;
     }
 }
 
-static void unpack_columns(const pack_work *w, const pack_part *p)
+static void unpack(const pack_work *w, const pack_part *p)
 {
     size_t width = (size_t)p->block.width, taps = (size_t)w->f->stored_taps;
     size_t step = (size_t)w->f->stored_cin * width;
@@ -334,12 +311,14 @@ static void unpack_columns(const pack_work *w, const pack_part *p)
 
     for (int j = 0; j < p->block.valid; j++, column += p->apart) {
         float *row = w->unpack->dw + stored_row(w, p, j);
-        if (taps == 1)
-            from_column(p, row, 1, column, step, beta);
+        if (in_pairs(p))
+            from_column(p, row, taps, column, step, beta, true);
+        else if (taps == 1)
+            from_column(p, row, 1, column, step, beta, false);
         else if (taps == 9)
-            from_column(p, row, 9, column, step, beta);
+            from_column(p, row, 9, column, step, beta, false);
         else
-            from_column(p, row, taps, column, step, beta);
+            from_column(p, row, taps, column, step, beta, false);
     }
 }
 
@@ -350,10 +329,7 @@ static void unpack_parts(void *arg, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++) {
         pack_part p = pack_at(w, i, row_length(w->f));
         combine(w, &p);
-        if (!in_pairs(&p) && w->f->stored_taps == 1 && is_plain(w->unpack))
-            unpack_squares(w, &p);
-        else
-            unpack_columns(w, &p);
+        unpack(w, &p);
     }
 }
 

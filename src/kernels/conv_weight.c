@@ -15,7 +15,7 @@ enum {
     CHUNK = 128, /* pixels: their copied gradients stay in the first cache */
     PART = 512,  /* pixels that make a dw of their own worth its sum */
     RANGE = 64,  /* input channels of an item */
-    LINE = 16,   /* at a time: a line of the cache serves all taps */
+    LINE = 16,   /* at a time: a line of the cache serves all taps, if many */
     MIN_ITEMS =
         32 /* fewer: images are cut as well, each part with its own dw */
 };
@@ -40,6 +40,7 @@ typedef struct weight_pass {
     sp_blocks blocks;
     int pixels;          /* of an image of y */
     int ranges, parts;   /* of input channels; of images */
+    int line;            /* input channels taken together */
     size_t chunk_images; /* images in a chunk */
     size_t part_floats;  /* of a packed dw */
     float *panels;       /* [parts] packed dw */
@@ -90,6 +91,7 @@ static size_t weight_open(weight_pass *w, const sp_conv_call *call,
     w->pixels = w->f.s.oh * w->f.s.ow;
     w->blocks = sp_blocks_of(w->f.cout, w->tiles->vl);
     w->ranges = (w->f.cin + RANGE - 1) / RANGE;
+    w->line = w->f.taps > 1 ? LINE : RANGE;
     w->parts = cut_images(w);
     sp_meeting_layout(&w->meeting, &w->f, SP_FORWARD, &c);
     meetings_layout(&w->meet, w, &c);
@@ -150,8 +152,7 @@ typedef struct item {
     bool add;
 } item;
 
-/* The channels from k on, those of a line of the cache at most, at all taps of
- * a chunk. */
+/* The channels from k on that are taken together, at all taps of a chunk. */
 static void run_line(const weight_pass *w, const item *it, int r, size_t images,
                      const float *x, int k)
 {
@@ -161,7 +162,7 @@ static void run_line(const weight_pass *w, const item *it, int r, size_t images,
     sp_weight_tile t = {
         .x = x + k,
         .dy = it->copy,
-        .channels = it->end - k < LINE ? it->end - k : LINE,
+        .channels = it->end - k < w->line ? it->end - k : w->line,
         .add = it->add,
     };
 
@@ -194,7 +195,7 @@ static void run_chunk(const weight_pass *w, item *it, size_t image,
     (pairs ? w->tiles->copy_pairs
            : w->tiles->copy_rows)(dy, ld, count * (left < range ? left : range),
                                   it->block.valid, it->copy);
-    for (int k = it->begin; k < it->end; k += LINE)
+    for (int k = it->begin; k < it->end; k += w->line)
         run_line(w, it, r, count, x, k);
     it->add = true;
 }

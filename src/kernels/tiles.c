@@ -370,10 +370,10 @@ static void copy_pairs(const float *from, size_t ld, size_t count, int valid,
 
 /* Every turn moves one bit of a float's place from its lane to the number of
  * its register, and one back. */
-SP_INLINE void transpose_square(const sp_square *s, sp_vec v[SP_VL])
+static void transpose(const sp_square *s)
 {
     bool full = s->rows == SP_VL && (s->whole || s->columns == SP_VL);
-    sp_vec next[SP_VL];
+    sp_vec v[SP_VL], next[SP_VL];
 
     for (int r = 0; r < SP_VL; r++)
         v[r] = full ? *(const sp_vec *)s->from[r]
@@ -394,26 +394,8 @@ SP_INLINE void transpose_square(const sp_square *s, sp_vec v[SP_VL])
         for (int i = 0; i < SP_VL; i++)
             v[i] = next[i];
     }
-}
-
-static void transpose(const sp_square *s)
-{
-    sp_vec v[SP_VL];
-
-    transpose_square(s, v);
     for (int c = 0; c < s->columns; c++)
         *(sp_vec *)s->to[c] = v[c];
-}
-
-static void transpose_floats(const sp_square *s, bool add)
-{
-    sp_vec v[SP_VL], zero = { 0 };
-
-    transpose_square(s, v);
-    for (int c = 0; c < s->columns; c++)
-        sp_store(s->to[c],
-                 v[c] + (add ? sp_load(s->to[c], s->rows, zero) : zero),
-                 s->rows);
 }
 
 static float peak(size_t turns)
@@ -445,7 +427,6 @@ const sp_tiles SP_FOR_ISA(sp_tiles) = {
     .copy_rows = copy_rows,
     .copy_pairs = copy_pairs,
     .transpose = transpose,
-    .transpose_floats = transpose_floats,
     .peak = peak,
     .peak_flops = PEAK_SUMS * SP_VL * 2,
 };

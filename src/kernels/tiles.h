@@ -102,8 +102,6 @@ typedef struct sp_tiles {
 
     /* A square into whole vectors, with zeros behind the rows. */
     void (*transpose)(const sp_square *s);
-    /* A square into floats, in place of what was there or added to it. */
-    void (*transpose_floats)(const sp_square *s, bool add);
 
     /* Multiply-adds, `turns` times `peak_flops` operations. */
     float (*peak)(size_t turns);
