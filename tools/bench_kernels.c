@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kernels/kernels.h"
+#include "kernels/table.h"
 
 enum { FIELDS = 8, EXIT_USAGE = 2, ROUNDS = 5, PASSES = 3, ALGORITHMS = 3 };
 
@@ -68,7 +68,7 @@ static void usage(FILE *to)
             "[GROUPS]]]\"]...\n"
             "Without shapes, those of usual networks. PAD is K/2 unless "
             "given.\n"
-            "  --isa NAME      avx512, avx2, base (the best of this CPU)\n"
+            "  --isa NAME      one of `sprat version` (the best)\n"
             "  --threads N     (1)\n"
             "  --batch N       images (128; 16 of the large examples)\n"
             "  --pass NAME     forward, input or weights alone\n"
@@ -209,6 +209,22 @@ static void run_pass(const arrays *a, const sp_conv_how *how,
                                 a->scratch);
 }
 
+/* GFLOP/s of multiply-adds in one short round, by the same clock as a pass. */
+static double peak_now(const sp_conv_how *how, clockid_t clock)
+{
+    enum { TURNS = 1000000 };
+    const sp_tiles *t = how->kernels->tiles;
+    volatile float keep; /* or the compiler drops the loop */
+    double start;
+
+    if (how->threads > 1)
+        return sp_kernels_peak(how->kernels, how->threads, 0);
+    start = now(clock);
+    keep = t->peak(TURNS);
+    (void)keep;
+    return (double)TURNS * t->peak_flops / (now(clock) - start) * 1e-9;
+}
+
 /* Prints one line. False: out of memory. */
 static bool measure(const options *o, const sp_conv_how *how,
                     const sp_conv_shape *s, int n, sp_pass pass)
@@ -224,7 +240,7 @@ static bool measure(const options *o, const sp_conv_how *how,
         run_pass(&a, how, s, n, pass);
     end = now(CLOCK_MONOTONIC) + o->seconds;
     for (int i = 0; ok && (i < ROUNDS || now(CLOCK_MONOTONIC) < end); i++) {
-        double p = sp_kernels_peak(how->kernels, how->threads, 0);
+        double p = peak_now(how, clock);
         double start = now(clock), took;
         run_pass(&a, how, s, n, pass);
         took = now(clock) - start;
