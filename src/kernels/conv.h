@@ -9,9 +9,15 @@
 typedef struct sp_conv_call {
     sp_conv_how how;
     sp_conv_shape s;
-    int n; /* images, 1 or more */
-    void *scratch;
+    int n;         /* images, 1 or more */
+    void *scratch; /* NULL where its bytes are counted */
 } sp_conv_call;
+
+/* How many threads may need work space of their own. */
+static inline size_t sp_conv_threads(const sp_conv_how *how)
+{
+    return how->threads > 1 ? (size_t)how->threads : 1;
+}
 
 /* The three passes by tiles (conv_gather.c, conv_weight.c) and by BLAS
  * (reference.c); arguments as in kernels.h. */
@@ -25,7 +31,7 @@ void sp_weight_backward(const sp_conv_call *c, const float *x, const float *dy,
                         float *dw, float beta);
 
 /* The same by Winograd's tiles of m x m outputs (conv_winograd.c,
- * conv_winograd_weight.c), for shapes that sp_conv_tiles() lets through. */
+ * conv_winograd_weight.c), for shapes that sp_conv_has_tiles() lets through. */
 size_t sp_winograd_scratch(const sp_conv_call *c, sp_pass pass);
 void sp_winograd_forward(const sp_conv_call *c, const float *x, const float *w,
                          const float *b, float *y);

@@ -101,7 +101,7 @@ static void set_sides(gather *g, bool back)
 static void carve_work(gather *g, sp_carver *c)
 {
     size_t rows = (size_t)g->tiles->rows, wide = 2 * (size_t)g->tiles->vl;
-    size_t threads = g->how.threads > 1 ? (size_t)g->how.threads : 1;
+    size_t threads = sp_conv_threads(&g->how);
     sp_carver one = { 0 };
 
     sp_carve(&one, sizeof(float *) * (size_t)g->f.taps * rows);

@@ -83,7 +83,7 @@ static size_t weight_open(weight_pass *w, const sp_conv_call *call,
                           void *scratch)
 {
     sp_carver c = { .base = scratch };
-    size_t threads = call->how.threads > 1 ? (size_t)call->how.threads : 1;
+    size_t threads = sp_conv_threads(&call->how);
 
     *w = (weight_pass){ .how = call->how, .tiles = call->how.kernels->tiles };
     w->f = sp_conv_simplify(&call->s, call->n);

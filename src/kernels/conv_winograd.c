@@ -89,7 +89,7 @@ void sp_winograd_open(sp_winograd_pass *w, const sp_conv_call *call,
 
 void sp_winograd_share(sp_winograd_pass *w, size_t pieces)
 {
-    size_t threads = w->how.threads > 1 ? (size_t)w->how.threads : 1;
+    size_t threads = sp_conv_threads(&w->how);
 
     w->together = w->large || pieces < threads;
     w->sets = w->together ? 1 : (int)threads;
@@ -184,7 +184,7 @@ static size_t gather_open(gather *g, const sp_conv_call *call, sp_pass pass)
 {
     sp_carver c = { .base = call->scratch }, packed;
     sp_winograd_pass *w = &g->w;
-    size_t threads = call->how.threads > 1 ? (size_t)call->how.threads : 1;
+    size_t threads = sp_conv_threads(&call->how);
     size_t depth;
 
     *g = (gather){ .back = pass == SP_BACKWARD_INPUT };
@@ -305,7 +305,6 @@ static void run_block(const gather *g, size_t block, size_t set, int threads)
 {
     const sp_winograd_pass *w = &g->w;
     size_t items = (size_t)w->points * (size_t)w->blocks.count;
-    bool alone = threads == 1; /* then cutting is of no use */
     size_t left;
     block_work b = {
         .g = g,
@@ -318,10 +317,9 @@ static void run_block(const gather *g, size_t block, size_t set, int threads)
 
     left = round_up(w->tiles - b.first, (size_t)w->loops->rows);
     b.count = left < w->block_tiles ? left : w->block_tiles;
-    sp_parallel_for(threads, b.count, alone ? b.count : TRANSFORMS, inputs, &b);
-    sp_parallel_for(threads, items, alone ? items : 1, products, &b);
-    sp_parallel_for(threads, b.count, alone ? b.count : TRANSFORMS, outputs,
-                    &b);
+    sp_parallel_for(threads, b.count, TRANSFORMS, inputs, &b);
+    sp_parallel_for(threads, items, 1, products, &b);
+    sp_parallel_for(threads, b.count, TRANSFORMS, outputs, &b);
 }
 
 static void run_blocks(void *arg, size_t begin, size_t end)
@@ -336,7 +334,7 @@ static void run_blocks(void *arg, size_t begin, size_t end)
 static void gather_run(gather *g, const float *weights, const float *bias)
 {
     const sp_winograd_pass *w = &g->w;
-    size_t threads = w->how.threads > 1 ? (size_t)w->how.threads : 1;
+    size_t threads = sp_conv_threads(&w->how);
 
     transform_filter(g, weights);
     sp_winograd_fill(w);
@@ -354,11 +352,9 @@ static void gather_run(gather *g, const float *weights, const float *bias)
 
 size_t sp_winograd_scratch(const sp_conv_call *c, sp_pass pass)
 {
-    sp_conv_call counted = *c;
     gather g;
 
-    counted.scratch = NULL;
-    return gather_open(&g, &counted, pass);
+    return gather_open(&g, c, pass);
 }
 
 void sp_winograd_forward(const sp_conv_call *c, const float *x, const float *w,

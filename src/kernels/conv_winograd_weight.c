@@ -104,14 +104,13 @@ static void products(void *arg, size_t begin, size_t end)
     }
 }
 
-/* The tiles [begin, end) into the sums of a part. */
+/* The tiles of a part into its sums. */
 static void run_part(const sums *s, size_t part, size_t set, int threads)
 {
     const sp_winograd_pass *w = &s->w;
     size_t end = w->tiles * (part + 1) / s->parts;
     size_t items =
         (size_t)w->points * (size_t)w->blocks.count * (size_t)ranges_of(w);
-    bool alone = threads == 1; /* then cutting is of no use */
     block_work b = {
         .s = s,
         .first = w->tiles * part / s->parts,
@@ -123,9 +122,8 @@ static void run_part(const sums *s, size_t part, size_t set, int threads)
     for (; b.first < end; b.first += b.count, b.add = true) {
         size_t left = end - b.first;
         b.count = left < w->block_tiles ? left : w->block_tiles;
-        sp_parallel_for(threads, b.count, alone ? b.count : TRANSFORMS,
-                        transforms, &b);
-        sp_parallel_for(threads, items, alone ? items : 1, products, &b);
+        sp_parallel_for(threads, b.count, TRANSFORMS, transforms, &b);
+        sp_parallel_for(threads, items, 1, products, &b);
     }
 }
 
@@ -159,11 +157,9 @@ static void weights_part(void *arg, size_t begin, size_t end)
 
 size_t sp_winograd_weight_scratch(const sp_conv_call *c)
 {
-    sp_conv_call counted = *c;
     sums s;
 
-    counted.scratch = NULL;
-    return sums_open(&s, &counted);
+    return sums_open(&s, c);
 }
 
 void sp_winograd_weight(const sp_conv_call *c, const float *x, const float *dy,

@@ -52,14 +52,19 @@ static void pause_a_little(void)
 #endif
 }
 
+static void run_part(const sp_loop *l, size_t p)
+{
+    size_t begin = p * l->grain, left = l->count - begin;
+
+    l->body(l->arg, begin, begin + (left < l->grain ? left : l->grain));
+}
+
 static void take_parts(sp_loop *l)
 {
     size_t p;
 
-    while ((p = atomic_fetch_add(&l->next, 1)) < l->parts) {
-        size_t begin = p * l->grain, left = l->count - begin;
-        l->body(l->arg, begin, begin + (left < l->grain ? left : l->grain));
-    }
+    while ((p = atomic_fetch_add(&l->next, 1)) < l->parts)
+        run_part(l, p);
 }
 
 /* Wait for a turn that is not `seen`. */
@@ -183,7 +188,8 @@ void sp_parallel_for(int threads, size_t count, size_t grain, sp_body body,
     if (threads <= 1 || l.parts <= 1 || pthread_mutex_trylock(&team.use) != 0) {
         int outer = worker;
         worker = 0;
-        take_parts(&l);
+        for (size_t p = 0; p < l.parts; p++)
+            run_part(&l, p);
         worker = outer;
         return;
     }

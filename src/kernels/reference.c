@@ -52,7 +52,7 @@ size_t sp_reference_scratch(const sp_conv_call *c)
 {
     reference r = reference_open(c);
 
-    return column_bytes(&r) * (size_t)(c->how.threads > 1 ? c->how.threads : 1);
+    return column_bytes(&r) * sp_conv_threads(&c->how);
 }
 
 static float *columns_of(const reference *r)
