@@ -50,6 +50,11 @@ char *runs_read(const char *path);
 /* A value of a run's result.json, as text: "done"; free() frees. */
 char *runs_result(const runs *r, const char *run, const char *key);
 
+/* Replace `from` by `to`, both of one length, in the manifest of a checkpoint
+ * of a run, with a checksum that fits. */
+void runs_forge(const runs *r, const char *run, const char *checkpoint,
+                const char *from, const char *to);
+
 /* Whether the last error's text contains `word`. */
 bool runs_error(const char *word);
 

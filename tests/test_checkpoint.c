@@ -94,29 +94,6 @@ START_TEST(a_damaged_file_is_refused_by_name)
 }
 END_TEST
 
-/* A manifest with `from` replaced by `to`, both of one length, and a checksum
- * that fits. */
-static void forge(const char *from, const char *to)
-{
-    const char *path = runs_path(&r, "a", "checkpoints/last/manifest.json");
-    static const char key[] = "\"manifest_sha256\":\"";
-    char *text = runs_read(path), *seal = strstr(text, key);
-    char *place = strstr(text, from);
-    sp_hash h;
-
-    ck_assert_ptr_nonnull(seal);
-    ck_assert_ptr_nonnull(place);
-    ck_assert_uint_eq(strlen(from), strlen(to));
-    memcpy(place, to, strlen(to));
-    sp_hash_start(&h);
-    sp_hash_add(&h, text, (size_t)(seal - text));
-    char hex[SP_HASH_HEX];
-    sp_hash_end(&h, hex);
-    memcpy(seal + sizeof key - 1, hex, SP_HASH_HEX - 1);
-    ck_assert_int_eq(sp_file_write_synced(path, text, strlen(text)), SP_OK);
-    free(text);
-}
-
 START_TEST(other_versions_and_broken_rules_are_refused)
 {
     static const struct {
@@ -132,7 +109,7 @@ START_TEST(other_versions_and_broken_rules_are_refused)
 
     ck_assert_int_eq(train("a", NULL), SP_OK);
     ck_assert_int_eq(open_last(), SP_OK);
-    forge(changes[_i].from, changes[_i].to);
+    runs_forge(&r, "a", "last", changes[_i].from, changes[_i].to);
     ck_assert_int_eq(open_last(), SP_EFORMAT);
     ck_assert(runs_error(changes[_i].word));
 }

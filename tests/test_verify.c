@@ -1,6 +1,5 @@
 /* verify: the same build replays a run, and anything else is noticed. */
 #include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,32 +79,9 @@ START_TEST(what_the_run_began_with_is_replayed)
 }
 END_TEST
 
-/* The manifest of a checkpoint of run "b" with `from` replaced by `to`, both of
- * one length, and a checksum that fits. */
 static void forge(const char *checkpoint, const char *from, const char *to)
 {
-    char inner[64];
-    const char *path;
-    static const char key[] = "\"manifest_sha256\":\"";
-    char *text, *seal, *place;
-    char hex[SP_HASH_HEX];
-    sp_hash h;
-
-    snprintf(inner, sizeof inner, "checkpoints/%s/manifest.json", checkpoint);
-    path = runs_path(&r, "b", inner);
-    text = runs_read(path);
-    seal = strstr(text, key);
-    place = strstr(text, from);
-    ck_assert_ptr_nonnull(seal);
-    ck_assert_ptr_nonnull(place);
-    ck_assert_uint_eq(strlen(from), strlen(to));
-    memcpy(place, to, strlen(to));
-    sp_hash_start(&h);
-    sp_hash_add(&h, text, (size_t)(seal - text));
-    sp_hash_end(&h, hex);
-    memcpy(seal + sizeof key - 1, hex, SP_HASH_HEX - 1);
-    ck_assert_int_eq(sp_file_write_synced(path, text, strlen(text)), SP_OK);
-    free(text);
+    runs_forge(&r, "b", checkpoint, from, to);
 }
 
 /* A run "b" of a network with convolutions. */
