@@ -13,9 +13,11 @@
 
 #include "sprat/data.h"
 
+/* Of a validation split there are no folders. */
+enum { SPLITS = SP_TEST + 1 };
 enum { PATH_SIZE = 4096, MAX_SIDE = 16384 };
 
-static const char *const splits[SP_SPLITS] = { "train", "test" };
+static const char *const splits[SPLITS] = { "train", "test" };
 
 struct settings {
     int height, width, channels, classes;
@@ -32,8 +34,8 @@ struct folder {
     int h, w, c;
     bool resize;
     struct names classes;
-    struct names path[SP_SPLITS]; /* of every image, in order */
-    size_t *first[SP_SPLITS];     /* image of each class, and the end */
+    struct names path[SPLITS]; /* of every image, in order */
+    size_t *first[SPLITS];     /* image of each class, and the end */
 };
 
 #define AT(field) offsetof(struct settings, field)
@@ -268,7 +270,7 @@ static sp_err decode_all(const struct folder *f)
 
     if (!image)
         return sp_fail(SP_ENOMEM, "folder: out of memory");
-    for (int s = 0; s < SP_SPLITS; s++)
+    for (int s = 0; s < SPLITS; s++)
         for (size_t i = 0; i < f->path[s].count && err == SP_OK; i++)
             err = sp_png_read(f->path[s].name[i], f->h, f->w, f->c, f->resize,
                               image);
@@ -291,7 +293,7 @@ static sp_err load(struct folder *f, const char *root, const struct settings *s,
         .h = f->h, .w = f->w, .c = f->c, .classes = (int)f->classes.count
     };
     info->class_names = (const char *const *)f->classes.name;
-    for (int i = 0; i < SP_SPLITS; i++)
+    for (int i = 0; i < SPLITS; i++)
         info->count[i] = f->path[i].count;
     return SP_OK;
 }
@@ -300,7 +302,7 @@ static void close_set(void *state)
 {
     struct folder *f = state;
 
-    for (int s = 0; s < SP_SPLITS; s++) {
+    for (int s = 0; s < SPLITS; s++) {
         free_names(&f->path[s]);
         free(f->first[s]);
     }

@@ -12,11 +12,13 @@
 
 #include "sprat/data.h"
 
+/* Of a validation split there are no files. */
+enum { SPLITS = SP_TEST + 1 };
 enum { PATH_SIZE = 4096, MAX_SIDE = 16384, BYTES = 8, MAX_DIMS = 3 };
 
 static const size_t size_limit = (size_t)1 << 32;
 
-static const char *const parts[SP_SPLITS] = { "train", "t10k" };
+static const char *const parts[SPLITS] = { "train", "t10k" };
 
 struct settings {
     int height, width, classes;
@@ -30,7 +32,7 @@ struct array {
 };
 
 struct idx {
-    struct array images[SP_SPLITS], labels[SP_SPLITS];
+    struct array images[SPLITS], labels[SPLITS];
     size_t pixels;
 };
 
@@ -155,7 +157,7 @@ static sp_err load_split(struct idx *x, const char *root, sp_split split)
 static sp_err check_size(const struct idx *x, const struct settings *s,
                          const char *root)
 {
-    for (int i = 0; i < SP_SPLITS; i++) {
+    for (int i = 0; i < SPLITS; i++) {
         const size_t *d = x->images[i].dims;
 
         if (d[1] != (size_t)s->height || d[2] != (size_t)s->width)
@@ -172,7 +174,7 @@ static sp_err check_labels(const struct idx *x, int classes, const char *root,
                            int *found)
 {
     *found = classes;
-    for (int s = 0; s < SP_SPLITS; s++)
+    for (int s = 0; s < SPLITS; s++)
         for (size_t i = 0; i < x->labels[s].dims[0]; i++) {
             int label = x->labels[s].values[i];
 
@@ -192,7 +194,7 @@ static void close_set(void *state)
 {
     struct idx *x = state;
 
-    for (int s = 0; s < SP_SPLITS; s++) {
+    for (int s = 0; s < SPLITS; s++) {
         free(x->images[s].bytes);
         free(x->labels[s].bytes);
     }
@@ -204,7 +206,7 @@ static sp_err load_all(struct idx *x, const char *root,
 {
     int classes;
 
-    for (int i = 0; i < SP_SPLITS; i++)
+    for (int i = 0; i < SPLITS; i++)
         SP_TRY(load_split(x, root, (sp_split)i));
     SP_TRY(check_size(x, s, root));
     SP_TRY(check_labels(x, s->classes, root, &classes));
@@ -212,7 +214,7 @@ static sp_err load_all(struct idx *x, const char *root,
     *info = (sp_data_info){
         .h = s->height, .w = s->width, .c = 1, .classes = classes
     };
-    for (int i = 0; i < SP_SPLITS; i++)
+    for (int i = 0; i < SPLITS; i++)
         info->count[i] = x->images[i].dims[0];
     return SP_OK;
 }

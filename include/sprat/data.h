@@ -1,7 +1,9 @@
-/* Image data sets by name, and the way from an image to the network's input.
+/* Data sets by name, and the way from a sample to the network's input.
  *
- * A data set gives images of bytes, all of one size. Cutting, mirroring and
- * normalising are common to all and done when a batch is prepared.
+ * A data set gives either images of bytes, all of one size, or text: a stream
+ * of tokens for each split. Cutting, mirroring and normalising images, and
+ * cutting text into columns, are common to all and done when a batch is
+ * prepared.
  */
 #ifndef SPRAT_DATA_H
 #define SPRAT_DATA_H
@@ -11,9 +13,11 @@
 
 #include "sprat/config.h"
 
-typedef enum sp_split { SP_TRAIN, SP_TEST, SP_SPLITS } sp_split;
+/* What a data set has files of. A set without a validation split of its own
+ * leaves it empty; `data.valid` then holds training samples out. */
+typedef enum sp_split { SP_TRAIN, SP_TEST, SP_VALID, SP_SPLITS } sp_split;
 
-/* What is trained on, held out of it (`data.valid`), and tested on. */
+/* What is trained on, compared by, and tested on. */
 typedef enum sp_part {
     SP_PART_TRAIN,
     SP_PART_VALID,
@@ -23,18 +27,20 @@ typedef enum sp_part {
 
 /* What a data set is. */
 typedef struct sp_data_info {
-    int h, w, c; /* of every image */
-    int classes;
-    size_t count[SP_SPLITS];        /* images */
-    const char *const *class_names; /* `classes` of them, or NULL; owned by
-                                       the data set */
+    bool text;                      /* streams of tokens, not images */
+    int h, w, c;                    /* of every image; 0 for text */
+    int classes;                    /* text: tokens of the vocabulary */
+    size_t count[SP_SPLITS];        /* images, or tokens */
+    const char *const *class_names; /* `classes` of them (text: the
+                                       vocabulary), or NULL; owned by the data
+                                       set */
 } sp_data_info;
 
 /* The keys that all data sets share. */
 typedef struct sp_data_cfg {
     const char *root; /* "": the data set's usual folder; of no meaning to a
                          set that opens no files */
-    int valid;        /* images held out of the training part */
+    int valid;        /* images held out of the training part; 0 for text */
     int augment;      /* choices: none|crop|flip|crop_flip */
     int pad;          /* pixels around the image before a crop */
     int pad_mode;     /* choices: zero|reflect */
@@ -49,8 +55,9 @@ typedef struct sp_data_set {
     const char *folder; /* usual root, for sp_data_find(); NULL: opens no
                            files */
 
-    /* What can be said from the keys alone, opening nothing: fill h, w, c and
-     * classes. May fail with SP_EDATA where only the files can tell. */
+    /* What can be said from the keys alone, opening nothing: fill `text`, h,
+     * w, c and classes. May fail with SP_EDATA where only the files can
+     * tell. */
     sp_err (*describe)(const void *own, sp_data_info *info);
 
     /* Open and check everything that can be checked now. `root` is the folder
@@ -63,6 +70,10 @@ typedef struct sp_data_set {
      * function of its arguments, called by several threads at once. */
     sp_err (*read)(const void *state, sp_split split, size_t i, uint8_t *image,
                    int *label);
+
+    /* For text, in place of `read`: the split's tokens, count[split] of them in
+     * [0, classes), owned by the state. */
+    const int32_t *(*tokens)(const void *state, sp_split split);
     void (*close)(void *state);
 } sp_data_set;
 
@@ -106,7 +117,8 @@ typedef struct sp_records {
     int h, w, c, classes;
     int label_bytes, label_at;  /* bytes before the image; which one counts */
     size_t per_file[SP_SPLITS]; /* records in each file */
-    const char *const *files[SP_SPLITS]; /* names; each list ends with NULL */
+    const char *const *files[SP_SPLITS]; /* names; each list ends with NULL;
+                                            no list: no such split */
     const char *const *class_names;      /* or NULL */
     const char *names_file; /* class names, one a line: read if it is there;
                                or NULL */

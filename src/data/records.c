@@ -65,6 +65,12 @@ static sp_err wrong_size(const sp_records *f, sp_split split, const char *path,
                    want, size < want ? "cut short" : "of another kind", f->set);
 }
 
+/* The name of a split's i-th file; NULL past the last. */
+static const char *file_at(const sp_records *f, sp_split split, size_t i)
+{
+    return f->files[split] ? f->files[split][i] : NULL;
+}
+
 /* Whether the files of a split are there, each of its size; how many there
  * are goes to *files. */
 static sp_err check_files(const struct records *r, const char *root,
@@ -74,7 +80,7 @@ static sp_err check_files(const struct records *r, const char *root,
     char path[PATH_SIZE];
     struct stat st;
 
-    for (*files = 0; f->files[split][*files]; ++*files) {
+    for (*files = 0; file_at(f, split, *files); ++*files) {
         SP_TRY(join(path, root, f->files[split][*files]));
         if (stat(path, &st) != 0)
             return missing(f, root, f->files[split][*files]);
@@ -128,6 +134,8 @@ static sp_err load_split(struct records *r, const char *root, sp_split split,
     const sp_records *f = r->format;
     char path[PATH_SIZE];
 
+    if (files == 0)
+        return SP_OK;
     r->bytes[split] = malloc(files * f->per_file[split] * r->record);
     if (!r->bytes[split])
         return sp_fail(SP_ENOMEM, "%s: no memory for %zu files", f->set, files);
@@ -209,7 +217,7 @@ void sp_records_describe(const sp_records *format, sp_data_info *info)
         .class_names = format->class_names,
     };
     for (int s = 0; s < SP_SPLITS; s++)
-        for (size_t i = 0; format->files[s][i]; i++)
+        for (size_t i = 0; file_at(format, (sp_split)s, i); i++)
             info->count[s] += format->per_file[s];
 }
 
