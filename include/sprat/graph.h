@@ -165,6 +165,13 @@ sp_tensor *sp_input(sp_graph *g, const char *name, sp_shape s, sp_dtype type);
  * valid rows, and backward starts from it. */
 void sp_output(sp_graph *g, const char *name, sp_tensor *x);
 
+/* A value {1,n,1,1,c} of floats that one run leaves to the next, such as the
+ * hidden state of a recurrent layer: sp_state() gives what it is at the run's
+ * start, an input; sp_next_state() says what it is at the end, an output of
+ * the same shape. The caller carries it over: see sp_graph_state(). */
+sp_tensor *sp_state(sp_graph *g, const char *name, int n, int c);
+void sp_next_state(sp_graph *g, sp_tensor *state, sp_tensor *next);
+
 /* A trained parameter or a buffer of the store, created at first use;
  * `dims` ends with the first 0 or after SP_MAX_DIMS. The same name must always
  * come with the same dims. */
@@ -199,6 +206,14 @@ sp_memory sp_graph_memory(const sp_graph *g);
 /* Multiplications of convolutions and matrix products for one row and time
  * step of the first input, forward. */
 double sp_graph_macs(const sp_graph *g);
+
+/* The i-th state, in recording order: what the caller has to fill before a run
+ * (zeros for the first), and where it stands after it. NULL past the last. */
+typedef struct sp_state_pair {
+    sp_tensor *now, *next;
+} sp_state_pair;
+
+const sp_state_pair *sp_graph_state(const sp_graph *g, int i);
 
 sp_tensor *sp_graph_input(const sp_graph *g, const char *name);  /* or NULL */
 sp_tensor *sp_graph_output(const sp_graph *g, const char *name); /* or NULL */

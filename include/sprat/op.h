@@ -74,10 +74,13 @@ struct sp_node {
     /* Set by shape(). */
     unsigned keep_x, keep_y; /* bit i: backward reads x[i]->data, y[i]->data */
     unsigned recompute_x;    /* bit i: recompute reads x[i]->data */
-    bool inplace;   /* y[0] may take the memory of x[0]: element by element */
-    size_t saved;   /* bytes that forward leaves for backward */
-    size_t scratch; /* bytes of work space within one call */
-    double macs;    /* per row, see sp_graph_macs() */
+    bool inplace; /* y[0] may take the memory of x[0]: element by element */
+    bool grad_inplace; /* the gradient of x[0] may take the memory of x[0] in
+                          backward: every element is read before its own is
+                          written, and none after */
+    size_t saved;      /* bytes that forward leaves for backward */
+    size_t scratch;    /* bytes of work space within one call */
+    double macs;       /* per row, see sp_graph_macs() */
     bool tiled; /* a convolution for Winograd's tiles: those of each pass, 2, 4
                    or 0 for none, are */
     int tile[SP_TILED_PASSES];

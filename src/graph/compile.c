@@ -203,6 +203,7 @@ sp_err sp_compile(sp_graph *g)
                        g->scope);
     if (g->steps.count == 0)
         return sp_fail(SP_EARG, "an empty program cannot be compiled");
+    SP_TRY(sp_states_check(g));
     SP_TRY(sp_tiles_end(g));
     if (g->opt.train)
         SP_TRY(prepare_backward(g));

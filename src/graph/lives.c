@@ -101,18 +101,38 @@ void sp_lives(sp_graph *g, sp_blocks *b)
         add_grads(g, b);
 }
 
+/* Let block *to, which begins at `time`, stand where block `from` ends then. */
+static bool join(sp_blocks *b, int from, int *to, int time)
+{
+    sp_block *old = &b->at[from], *new = &b->at[*to];
+
+    if (old->last != time || new->first != time || old->size != new->size)
+        return false;
+    old->last = new->last;
+    *new = (sp_block){ 0, new->first, new->first, 0 };
+    *to = from;
+    return true;
+}
+
+/* What may be computed again is left alone: its life has a gap. */
+static bool may_end(const sp_graph *g, const sp_value *v)
+{
+    return v->producer >= 0 &&
+           !(g->opt.recompute && sp_step_again(sp_step_at(g, v->producer)));
+}
+
 void sp_lives_in_place(sp_graph *g, sp_blocks *b)
 {
     for (int i = 0; i < g->steps.count; i++) {
         const sp_node *n = &sp_step_at(g, i)->node;
-        if (!n->inplace || n->x_count == 0)
-            continue;
-        sp_value *x = value_of(n->x[0]), *y = value_of(n->y[0]);
-        sp_block *from = &b->at[x->block], *to = &b->at[y->block];
-        if (x->producer < 0 || from->last != i || from->size != to->size)
-            continue;
-        from->last = to->last;
-        *to = (sp_block){ 0, to->first, to->first, 0 };
-        y->block = x->block;
+        sp_value *x = n->x_count > 0 ? value_of(n->x[0]) : NULL;
+        if (n->inplace && x && x->producer >= 0)
+            join(b, x->block, &value_of(n->y[0])->block, i);
+    }
+    for (int i = g->steps.count - 1; i >= 0; i--) {
+        const sp_node *n = &sp_step_at(g, i)->node;
+        sp_value *x = n->x_count > 0 ? value_of(n->x[0]) : NULL;
+        if (n->grad_inplace && x && x->grad_block >= 0 && may_end(g, x))
+            join(b, x->block, &x->grad_block, sp_backward_time(g, i));
     }
 }

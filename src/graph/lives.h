@@ -33,7 +33,8 @@ int sp_lives_most(const sp_graph *g);
  * learns the number of its blocks. */
 void sp_lives(sp_graph *g, sp_blocks *b);
 
-/* Let element-wise steps write over inputs that nobody reads afterwards. */
+/* Let element-wise steps write over inputs that nobody reads afterwards: with
+ * their outputs in forward, with their gradients in backward. */
 void sp_lives_in_place(sp_graph *g, sp_blocks *b);
 
 /* Choose the values that are not kept from forward to backward but computed

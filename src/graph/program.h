@@ -57,6 +57,7 @@ struct sp_graph {
     int scopes;
     sp_pointers values; /* sp_value */
     sp_pointers steps;  /* sp_step */
+    sp_pointers states; /* sp_state_pair */
     const char *tiles;  /* what is left of opt.tiles; NULL: there is none */
     sp_value *loss;
     sp_value dummy; /* what failed calls return */
@@ -91,6 +92,9 @@ static inline sp_value *sp_step_again(const sp_step *s)
  * rule, which stay unless the graph's options say otherwise (tiles.c). Errors:
  * SP_EARG when a record does not go on with this convolution. */
 SP_MUST sp_err sp_tiles_choose(const sp_node *n, int tile[SP_TILED_PASSES]);
+
+/* Every state has a next one. Errors: SP_EARG. */
+SP_MUST sp_err sp_states_check(const sp_graph *g);
 
 /* All convolutions are recorded. Errors: SP_EARG when the record has more. */
 SP_MUST sp_err sp_tiles_end(sp_graph *g);

@@ -68,6 +68,7 @@ void sp_graph_free(sp_graph *g)
     free(g->final);
     free(g->values.at);
     free(g->steps.at);
+    free(g->states.at);
     sp_arena_free(&g->arena);
     free(g);
 }

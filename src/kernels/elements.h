@@ -27,7 +27,8 @@ void sp_accumulate(const sp_run *r, size_t n, const float *x, float *y,
 void sp_softmax_sums(const sp_kernels *k, size_t n, const float *x, float *max,
                      double *sum, double *total);
 
-/* dx = beta * dx + e^(x - max) * factor - target, over one row. */
+/* dx = beta * dx + e^(x - max) * factor - target, over one row; with beta 0, dx
+ * is not read and may be x. */
 typedef struct sp_softmax {
     float max, factor, target, beta;
 } sp_softmax;

@@ -7,6 +7,7 @@
  *
  * Shapes: x {t,n,1,1,C}, label {t,n,1,1,1} of int in [0, C) -> y {t,n,1,1,1}.
  * Saved:  two floats a row: the largest x, and 1 / sum_j e^(x_j - largest).
+ *         dx may take the memory of x.
  * Errors: SP_ESHAPE when the inputs do not fit; SP_EARG for a smoothing outside
  *         [0, 1).
  * Source: Szegedy et al. 2016, "Rethinking the Inception Architecture for
@@ -48,6 +49,7 @@ static sp_err entropy_shape(sp_node *n)
                        n->name, (double)a->smoothing);
     n->y[0]->shape = (sp_shape){ .t = x.t, .n = x.n };
     n->keep_x = 3;
+    n->grad_inplace = true; /* logits may be large: 10,000 words */
     n->saved = 2 * (size_t)x.t * (size_t)x.n * sizeof(float);
     return SP_OK;
 }
