@@ -9,6 +9,7 @@ static bool has_base(void) { return true; }
 
 #if defined(__x86_64__)
 extern const sp_tiles sp_tiles_avx512, sp_tiles_avx2;
+extern const sp_products sp_products_avx512, sp_products_avx2;
 extern const sp_row_loops sp_row_loops_avx512, sp_row_loops_avx2;
 extern const sp_windows sp_windows_avx512, sp_windows_avx2;
 extern const sp_winograd_loops sp_winograd_loops_avx512, sp_winograd_loops_avx2;
@@ -26,6 +27,7 @@ static bool has_avx2(void)
 }
 #elif defined(__aarch64__)
 extern const sp_tiles sp_tiles_neon;
+extern const sp_products sp_products_neon;
 extern const sp_row_loops sp_row_loops_neon;
 extern const sp_windows sp_windows_neon;
 extern const sp_winograd_loops sp_winograd_loops_neon;
@@ -34,6 +36,7 @@ extern const sp_winograd_loops sp_winograd_loops_neon;
 static bool has_neon(void) { return true; }
 #endif
 extern const sp_tiles sp_tiles_base;
+extern const sp_products sp_products_base;
 extern const sp_row_loops sp_row_loops_base;
 extern const sp_windows sp_windows_base;
 extern const sp_winograd_loops sp_winograd_loops_base;
@@ -44,12 +47,14 @@ static const sp_kernels tables[] = {
     { .isa = "avx512",
       .available = has_avx512,
       .tiles = &sp_tiles_avx512,
+      .products = &sp_products_avx512,
       .rows = &sp_row_loops_avx512,
       .windows = &sp_windows_avx512,
       .winograd = &sp_winograd_loops_avx512 },
     { .isa = "avx2",
       .available = has_avx2,
       .tiles = &sp_tiles_avx2,
+      .products = &sp_products_avx2,
       .rows = &sp_row_loops_avx2,
       .windows = &sp_windows_avx2,
       .winograd = &sp_winograd_loops_avx2 },
@@ -57,6 +62,7 @@ static const sp_kernels tables[] = {
     { .isa = "neon",
       .available = has_neon,
       .tiles = &sp_tiles_neon,
+      .products = &sp_products_neon,
       .rows = &sp_row_loops_neon,
       .windows = &sp_windows_neon,
       .winograd = &sp_winograd_loops_neon },
@@ -64,6 +70,7 @@ static const sp_kernels tables[] = {
     { .isa = "base",
       .available = has_base,
       .tiles = &sp_tiles_base,
+      .products = &sp_products_base,
       .rows = &sp_row_loops_base,
       .windows = &sp_windows_base,
       .winograd = &sp_winograd_loops_base },

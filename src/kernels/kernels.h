@@ -100,6 +100,30 @@ void sp_conv_backward_weight(const sp_conv_how *how, const sp_conv_shape *s,
                              int n, const float *x, const float *dy, float *dw,
                              float beta, void *scratch);
 
+/* ---- Products with the same weights again and again (packed.c) ----------
+ * Weights w {out, in} in the order in which the tiles read them, for a layer
+ * that multiplies a few rows by them at every time step:
+ *
+ *   y[r][o] = beta * y[r][o] + sum over i of x[r][i] * w[o][i]
+ *
+ * or, `transposed`, by w's columns: out and in change places. */
+typedef struct sp_packed {
+    int in, out; /* of the product */
+    bool transposed;
+    float *data;
+} sp_packed;
+
+/* Bytes of data, and of work space for products of up to n rows. */
+size_t sp_packed_size(const sp_conv_how *how, int in, int out);
+size_t sp_packed_scratch(const sp_conv_how *how, int in, int out, int n);
+
+/* Fill p->data from w. */
+void sp_pack(const sp_conv_how *how, const sp_packed *p, const float *w);
+
+/* Rows of x and y are dense. The bits do not depend on n or on threads. */
+void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
+                       const float *x, float *y, float beta, void *scratch);
+
 /* db[c] = beta * db[c] + sum over rows of dy[row][c]; sums in fixed order. */
 void sp_bias_backward(const sp_conv_how *how, size_t rows, int cout,
                       const float *dy, float *db, float beta);

@@ -8,6 +8,7 @@
 #define SP_KERNELS_TABLE_H
 
 #include "kernels/kernels.h"
+#include "kernels/product.h"
 #include "kernels/rows.h"
 #include "kernels/tiles.h"
 #include "kernels/windows.h"
@@ -17,6 +18,7 @@ struct sp_kernels {
     const char *isa;
     bool (*available)(void);           /* on this CPU */
     const sp_tiles *tiles;             /* tiles.c */
+    const sp_products *products;       /* product.c */
     const sp_row_loops *rows;          /* rows.c */
     const sp_windows *windows;         /* windows.c */
     const sp_winograd_loops *winograd; /* winograd.c */

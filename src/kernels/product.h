@@ -1,0 +1,28 @@
+/* The inner loops of products with packed weights, one table for each
+ * instruction set. */
+#ifndef SP_KERNELS_PRODUCT_H
+#define SP_KERNELS_PRODUCT_H
+
+#include <stddef.h>
+
+/* Some rows against one block of columns:
+ *
+ *   y[p][:] = beta * y[p][:] + sum over k < depth of x[p][k] * w[k][:]
+ *
+ * With beta 0, y is only written. The bits of a row are the same however many
+ * rows there are. */
+typedef struct sp_product {
+    const float *x, *w; /* w: depth x vectors x vl */
+    float *y;
+    size_t x_step, y_step; /* floats from row to row */
+    int rows, depth;
+    int vectors, columns; /* of the block: 1 or 2; those that y holds */
+    float beta;
+} sp_product;
+
+typedef struct sp_products {
+    int rows; /* of one call, at most */
+    void (*run)(const sp_product *a);
+} sp_products;
+
+#endif
