@@ -28,12 +28,15 @@ typedef enum sp_part {
 /* What a data set is. */
 typedef struct sp_data_info {
     bool text;                      /* streams of tokens, not images */
+    bool chars;                     /* text: tokens are characters, not words */
     int h, w, c;                    /* of every image; 0 for text */
     int classes;                    /* text: tokens of the vocabulary */
     size_t count[SP_SPLITS];        /* images, or tokens */
     const char *const *class_names; /* `classes` of them (text: the
                                        vocabulary), or NULL; owned by the data
                                        set */
+    size_t unknown[SP_SPLITS];      /* text: tokens that stand as `<unk>` since
+                                       the vocabulary lacks them */
 } sp_data_info;
 
 /* The keys that all data sets share. */

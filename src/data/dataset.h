@@ -1,4 +1,5 @@
-/* An opened data set: its settings, its parts, its samples. */
+/* An opened data set: its settings, its parts, its samples or tokens. The
+ * validation part is the set's own split, or held out of the training split. */
 #ifndef SPRAT_DATA_DATASET_H
 #define SPRAT_DATA_DATASET_H
 
@@ -7,9 +8,9 @@
 typedef struct sp_dataset {
     const sp_data_set *set;
     sp_data_info info;
-    sp_augment augment; /* what training images go through */
-    int workers;        /* data.workers */
-    size_t count[SP_PARTS];
+    sp_augment augment;     /* what training images go through */
+    int workers;            /* data.workers */
+    size_t count[SP_PARTS]; /* images, or tokens */
     char *root; /* the folder that was found; NULL: opens no files */
 
     /* Private. */
@@ -18,7 +19,9 @@ typedef struct sp_dataset {
                       NULL when there are none */
 } sp_dataset;
 
-/* Whether the settings fit images as `info` says; opens nothing. Errors:
+/* Whether the settings fit images, or text, as `info` says; opens nothing.
+ * Settings that would have no effect on text are refused, and so is holding
+ * out samples where the set has a validation split of its own. Errors:
  * SP_EDATA. */
 SP_MUST sp_err sp_dataset_check(const sp_data_cfg *cfg,
                                 const sp_data_info *info);
@@ -34,6 +37,9 @@ void sp_dataset_close(sp_dataset *d);
  * ones of a fixed permutation, so that a smaller choice is a part of a larger.
  */
 size_t sp_dataset_id(const sp_dataset *d, sp_part part, size_t i);
+
+/* The tokens of a part of a text, d->count[part] of them in [0, classes). */
+const int32_t *sp_dataset_tokens(const sp_dataset *d, sp_part part);
 
 /* The image and label of sample `id` of a part's split. For several threads
  * at once. */

@@ -8,6 +8,8 @@
 #define SP_NORMALIZE_CHOICES \
     "none|half|fb|pufferfish|torchpack|imagenet|mnist|fashion"
 
+enum { SP_NORMALIZE_NONE };
+
 /* (byte - mean) / std for every byte, per channel. */
 typedef struct sp_pixels {
     int step; /* rows from one channel to the next: 0 when all share one */
