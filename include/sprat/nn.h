@@ -63,6 +63,41 @@ sp_tensor *sp_subsample(sp_graph *g, sp_tensor *x, int stride, int channels);
  * when not training. */
 sp_tensor *sp_dropout(sp_graph *g, const char *name, sp_tensor *x, float p);
 
+/* Rows of a table, y[i] = w[x[i]]: an embedding. x: ints {t,n,1,1,1} in
+ * [0, rows); w: rows, c. */
+sp_tensor *sp_lookup(sp_graph *g, const char *name, sp_tensor *x, sp_param *w);
+
+/* The channels of a, then those of b. */
+sp_tensor *sp_concat(sp_graph *g, sp_tensor *a, sp_tensor *b);
+
+/* The arrays of a recurrent layer in one direction, as PyTorch has them, with
+ * G = 4 gates (LSTM: i, f, g, o) or 3 (GRU: r, z, n). */
+typedef struct sp_recurrent_params {
+    sp_param *w_ih; /* G*hidden, inputs */
+    sp_param *w_hh; /* G*hidden, hidden */
+    sp_param *b_ih; /* G*hidden, or NULL */
+    sp_param *b_hh; /* G*hidden, or NULL */
+} sp_recurrent_params;
+
+/* An LSTM layer over all time steps of x {t,n,1,1,d}, from the states h, c
+ * {1,n,1,1,hidden}: y {t,n,1,1,hidden}, and the states after the last valid
+ * step. `reverse`: from the last step to the first. */
+typedef struct sp_lstm_result {
+    sp_tensor *y, *h, *c;
+} sp_lstm_result;
+
+sp_lstm_result sp_lstm(sp_graph *g, const char *name, sp_tensor *x,
+                       sp_tensor *h, sp_tensor *c, sp_recurrent_params p,
+                       bool reverse);
+
+/* The same for a GRU, whose only state is h. */
+typedef struct sp_gru_result {
+    sp_tensor *y, *h;
+} sp_gru_result;
+
+sp_gru_result sp_gru(sp_graph *g, const char *name, sp_tensor *x, sp_tensor *h,
+                     sp_recurrent_params p, bool reverse);
+
 /* -log softmax(x)[label] for every row, {n,1,1,1}. label: int, {n,1,1,1}.
  * Smoothing e: the target is (1-e) on the label plus e/classes everywhere
  * (PyTorch's rule). */
@@ -83,6 +118,8 @@ typedef struct sp_linear_opt {
     float bound; /* weights and bias uniform in +-bound; default 1/sqrt(in) */
     bool normal; /* weights N(0, 2/in) and bias 0 instead (He et al. 2015) */
     bool zero_bias;
+    const char *tied; /* the weights are this parameter's, by its full name,
+                         {out, in}; NULL: its own */
 } sp_linear_opt;
 
 sp_tensor *sp_linear(sp_graph *g, const char *name, sp_tensor *x,
@@ -102,6 +139,37 @@ typedef struct sp_conv_opt {
 enum { SP_NO_PAD = -1 };
 
 sp_tensor *sp_conv(sp_graph *g, const char *name, sp_tensor *x, sp_conv_opt o);
+
+/* Embedding: NAME.weight {rows, out}, uniform in +-bound. */
+typedef struct sp_embedding_opt {
+    int rows, out;
+    float bound; /* default 0.1 */
+} sp_embedding_opt;
+
+sp_tensor *sp_embedding(sp_graph *g, const char *name, sp_tensor *x,
+                        sp_embedding_opt o);
+
+/* Recurrent layers on top of each other, with dropout between them, as
+ * PyTorch's LSTM and GRU: NAME.weight_ih_l0, NAME.weight_hh_l0,
+ * NAME.bias_ih_l0, NAME.bias_hh_l0, ..., "_reverse" behind those of the other
+ * direction. The states of every layer and direction are values that a run
+ * leaves to the next (sp_state()): "NAME.h_l0", "NAME.c_l0", ... */
+typedef struct sp_rnn_opt {
+    enum { SP_LSTM, SP_GRU } kind;
+    int hidden;
+    int layers;         /* default 1 */
+    bool bidirectional; /* the outputs of both directions, concatenated. Its
+                           states start at zero in every run: the future does
+                           not carry over */
+    int biases;         /* vectors a layer: 2, PyTorch's, by default; 1: b_ih
+                           alone; SP_NO_BIAS: none */
+    float dropout;      /* between layers */
+    float bound;        /* all uniform in +-bound; default 1/sqrt(hidden) */
+} sp_rnn_opt;
+
+enum { SP_NO_BIAS = -1 };
+
+sp_tensor *sp_rnn(sp_graph *g, const char *name, sp_tensor *x, sp_rnn_opt o);
 
 /* Batch norm; gamma 1, beta 0, running mean 0, running variance 1. */
 typedef struct sp_norm_opt {

@@ -1,7 +1,29 @@
 /* Fully connected layer: parameters NAME.weight and NAME.bias. */
 #include <math.h>
 
+#include "graph/program.h"
 #include "sprat/nn.h"
+
+/* The parameter of that full name, whatever scope is open. */
+static sp_param *find_tied(sp_graph *g, const char *name, const char *tied,
+                           int out, size_t in)
+{
+    sp_param *w = sp_params_find(g->params, tied);
+
+    if (!w || w->buffer)
+        sp_graph_fail(g, SP_EARG,
+                      "%s (linear): there is no trained parameter %s to be "
+                      "tied to; it must be recorded before",
+                      name, tied);
+    else if (w->ndim != 2 || w->dims[0] != out || (size_t)w->dims[1] != in)
+        sp_graph_fail(g, SP_ESHAPE,
+                      "%s (linear): %s cannot be tied to a layer of %zu inputs "
+                      "and %d outputs: it must be %d x %zu",
+                      name, tied, in, out, out, in);
+    else
+        return w;
+    return &g->dummy_param;
+}
 
 sp_tensor *sp_linear(sp_graph *g, const char *name, sp_tensor *x,
                      sp_linear_opt o)
@@ -21,7 +43,8 @@ sp_tensor *sp_linear(sp_graph *g, const char *name, sp_tensor *x,
     if (o.normal)
         spread = (sp_init){ SP_NORMAL, sqrtf(2.0f / (float)in) };
     sp_push(g, name);
-    w = sp_weight(g, "weight", (int[]){ o.out, (int)in, 0 }, spread);
+    w = o.tied ? find_tied(g, name, o.tied, o.out, in)
+               : sp_weight(g, "weight", (int[]){ o.out, (int)in, 0 }, spread);
     if (!o.no_bias)
         b = sp_weight(g, "bias", (int[]){ o.out, 0 },
                       o.normal || o.zero_bias ? zero : spread);

@@ -1,0 +1,134 @@
+/* Recurrent layers: parameters NAME.weight_ih_l0, NAME.weight_hh_l0,
+ * NAME.bias_ih_l0, NAME.bias_hh_l0, ..., "_reverse" behind those of the other
+ * direction; states NAME.h_l0 and, of an LSTM, NAME.c_l0. */
+#include <math.h>
+#include <stdio.h>
+
+#include "sprat/nn.h"
+
+enum { LAYERS_MAX = 1000, NAME_SIZE = 64 };
+
+/* One layer in one direction. */
+typedef struct part {
+    sp_graph *g;
+    const sp_rnn_opt *o;
+    char suffix[NAME_SIZE]; /* "_l0_reverse" */
+    int n;                  /* rows of a state */
+    bool reverse;
+} part;
+
+static const char *name_of(const part *p, const char *stem,
+                           char name[2 * NAME_SIZE])
+{
+    snprintf(name, 2 * NAME_SIZE, "%s%s", stem, p->suffix);
+    return name;
+}
+
+static sp_param *weight(const part *p, const char *stem, int columns)
+{
+    int gates = p->o->kind == SP_LSTM ? 4 : 3;
+    float bound =
+        p->o->bound > 0.0f ? p->o->bound : 1.0f / sqrtf((float)p->o->hidden);
+    char name[2 * NAME_SIZE];
+
+    return sp_weight(p->g, name_of(p, stem, name),
+                     (int[]){ gates * p->o->hidden, columns, 0 },
+                     (sp_init){ SP_UNIFORM, bound });
+}
+
+static sp_recurrent_params params_of(const part *p, int in)
+{
+    int biases = p->o->biases ? p->o->biases : 2;
+    sp_recurrent_params a = { 0 };
+
+    a.w_ih = weight(p, "weight_ih", in);
+    a.w_hh = weight(p, "weight_hh", p->o->hidden);
+    if (biases > 0)
+        a.b_ih = weight(p, "bias_ih", 0);
+    if (biases > 1)
+        a.b_hh = weight(p, "bias_hh", 0);
+    return a;
+}
+
+/* What the layer starts from. Memory of inputs is zero until somebody fills it:
+ * so are states that do not carry over. */
+static sp_tensor *first(const part *p, const char *stem)
+{
+    char name[2 * NAME_SIZE];
+
+    name_of(p, stem, name);
+    if (p->o->bidirectional)
+        return sp_input(p->g, name, (sp_shape){ .n = p->n, .c = p->o->hidden },
+                        SP_F32);
+    return sp_state(p->g, name, p->n, p->o->hidden);
+}
+
+static void carry(const part *p, sp_tensor *state, sp_tensor *next)
+{
+    if (!p->o->bidirectional)
+        sp_next_state(p->g, state, next);
+}
+
+static sp_tensor *run_part(const part *p, sp_tensor *x)
+{
+    sp_recurrent_params a = params_of(p, x->shape.c);
+    sp_tensor *h = first(p, "h"), *c;
+    const char *name = p->suffix + 1; /* "l0" */
+
+    if (p->o->kind == SP_GRU) {
+        sp_gru_result u = sp_gru(p->g, name, x, h, a, p->reverse);
+        carry(p, h, u.h);
+        return u.y;
+    }
+    c = first(p, "c");
+    sp_lstm_result l = sp_lstm(p->g, name, x, h, c, a, p->reverse);
+    carry(p, h, l.h);
+    carry(p, c, l.c);
+    return l.y;
+}
+
+static sp_tensor *run_layer(sp_graph *g, const sp_rnn_opt *o, int layer,
+                            sp_tensor *x)
+{
+    part p = { .g = g, .o = o, .n = x->shape.n };
+    sp_tensor *y;
+
+    snprintf(p.suffix, sizeof p.suffix, "_l%d", layer);
+    y = run_part(&p, x);
+    if (!o->bidirectional)
+        return y;
+    snprintf(p.suffix, sizeof p.suffix, "_l%d_reverse", layer);
+    p.reverse = true;
+    return sp_concat(g, y, run_part(&p, x));
+}
+
+static bool fits(const sp_rnn_opt *o)
+{
+    return (o->kind == SP_LSTM || o->kind == SP_GRU) && o->hidden >= 1 &&
+           o->hidden <= INT32_MAX / 8 && o->layers >= 0 &&
+           o->layers <= LAYERS_MAX && o->biases >= SP_NO_BIAS && o->biases <= 2;
+}
+
+sp_tensor *sp_rnn(sp_graph *g, const char *name, sp_tensor *x, sp_rnn_opt o)
+{
+    int layers = o.layers ? o.layers : 1;
+
+    if (!fits(&o)) {
+        sp_graph_fail(g, SP_EARG,
+                      "%s (rnn): %d layers of %d with %d biases: the kind must "
+                      "be SP_LSTM or SP_GRU, both numbers positive (and at "
+                      "most %d layers), biases at most 2",
+                      name, layers, o.hidden, o.biases, LAYERS_MAX);
+        return x;
+    }
+    sp_push(g, name);
+    for (int i = 0; i < layers; i++) {
+        char dropout[NAME_SIZE];
+        x = run_layer(g, &o, i, x);
+        snprintf(dropout, sizeof dropout, "dropout_l%d", i);
+        if (o.dropout != 0.0f && i + 1 < layers)
+            x = sp_dropout(g, dropout, x, o.dropout);
+    }
+    sp_pop(g);
+    return x;
+}

@@ -1,0 +1,282 @@
+/* Long short-term memory over all time steps.
+ *
+ *   (i, f, g, o) = x_t w_ih^T + b_ih + h_(t-1) w_hh^T + b_hh
+ *   c_t = s(f) * c_(t-1) + s(i) * tanh(g)
+ *   h_t = s(o) * tanh(c_t),  y_t = h_t,  with s(v) = 1 / (1 + e^-v)
+ *
+ * and, from the last step to the first, with dh and dc from the step behind,
+ *
+ *   dh  = dy_t + dh,  dc = dc + dh s(o) (1 - tanh(c_t)^2)
+ *   di  = dc tanh(g) s(i) (1 - s(i)),  df = dc c_(t-1) s(f) (1 - s(f))
+ *   dg  = dc s(i) (1 - tanh(g)^2),     do = dh tanh(c_t) s(o) (1 - s(o))
+ *   dh <- (di, df, dg, do) w_hh,       dc <- dc s(f)
+ *
+ * In reverse, "before" and "behind" change places. The products with w_ih, and
+ * both matrices' gradients, are over the rows of all steps at once; the
+ * products with w_hh, step by step, by weights that are packed once.
+ *
+ * Shapes: x {t,n,1,1,d}, h and c {1,n,1,1,k}, w_ih {4k,d}, w_hh {4k,k}, b_ih
+ *         and b_hh {4k} or absent -> y {t,n,1,1,k}, h and c {1,n,1,1,k}, those
+ *         behind the last step, which are the first ones if there is none.
+ * Saved:  the gates behind s and tanh, and c, of every step: 5 k floats a row.
+ *         Backward writes the gates' gradients over the gates.
+ * Errors: SP_ESHAPE when states or parameters do not fit.
+ * Source: Hochreiter, Schmidhuber 1997, "Long Short-Term Memory"; Gers,
+ *         Schmidhuber, Cummins 2000, "Learning to Forget". No peepholes; the
+ *         order of the gates is PyTorch's.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/conv.h"
+#include "kernels/elements.h"
+#include "ops/recurrent.h"
+#include "sprat/op.h"
+
+enum { GATES = 4, STATES = 2 };
+
+/* Where everything stands in one call. */
+typedef struct memory {
+    float *gates, *c;   /* of all rows; c: NULL where nobody reads it again */
+    float *bias;        /* the sum of both biases, or their gradient */
+    float *dh, *dc;     /* of a step */
+    float *before;      /* h before each step */
+    sp_packed w;        /* w_hh */
+    void *work, *after; /* of products: of the steps, of those behind them */
+} memory;
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+/* What forward leaves for backward. */
+static size_t lay_saved(const sp_recurrence *s, void *base, memory *m)
+{
+    sp_carver at = { .base = base };
+    size_t rows = (size_t)s->rows * sizeof(float);
+
+    m->gates = sp_carve(&at, rows * (size_t)s->wide);
+    m->c = sp_carve(&at, rows * (size_t)s->hidden);
+    return at.used;
+}
+
+static size_t lay_forward(const sp_recurrence *s, void *base, memory *m)
+{
+    sp_carver at = { .base = base };
+    size_t wide = (size_t)s->wide * sizeof(float);
+
+    m->w = (sp_packed){ .in = s->hidden, .out = s->wide };
+    if (!s->node->train)
+        m->gates = sp_carve(&at, (size_t)s->rows * wide);
+    m->bias = sp_carve(&at, wide);
+    m->w.data = sp_carve(&at, sp_packed_size(&s->how, s->hidden, s->wide));
+    m->work = sp_carve(
+        &at, larger(sp_recurrent_scratch(s, SP_FORWARD),
+                    sp_packed_scratch(&s->how, s->hidden, s->wide, s->n)));
+    return at.used;
+}
+
+/* The packed weights serve the steps; what stands in their place, the products
+ * behind them. */
+static size_t lay_backward(const sp_recurrence *s, void *base, memory *m)
+{
+    sp_carver at = { .base = base }, then;
+    size_t state = sp_recurrent_state(s) * sizeof(float);
+
+    m->w = (sp_packed){ .in = s->wide, .out = s->hidden, .transposed = true };
+    m->dh = sp_carve(&at, state);
+    m->dc = sp_carve(&at, state);
+    m->bias = sp_carve(&at, (size_t)s->wide * sizeof(float));
+    then = at;
+    m->w.data = sp_carve(&at, sp_packed_size(&s->how, s->wide, s->hidden));
+    m->work =
+        sp_carve(&at, sp_packed_scratch(&s->how, s->wide, s->hidden, s->n));
+    m->before = sp_carve(&then, (size_t)s->t * state);
+    m->after =
+        sp_carve(&then, larger(sp_recurrent_scratch(s, SP_BACKWARD_INPUT),
+                               sp_recurrent_scratch(s, SP_BACKWARD_WEIGHT)));
+    return larger(at.used, then.used);
+}
+
+/* One element of a row of n rows of `hidden`, in arrays of that many. */
+static float sigmoid(float v) { return 1.0f / (1.0f + expf(-v)); }
+
+static void lstm_step(const sp_recurrence *s, float *gates, const float *from,
+                      float *c, float *y)
+{
+    size_t k = (size_t)s->hidden;
+
+    for (size_t row = 0; row < (size_t)s->n; row++) {
+        float *i = gates + row * 4 * k, *f = i + k, *g = f + k, *o = g + k;
+        for (size_t j = 0; j < k; j++) {
+            size_t at = row * k + j;
+            i[j] = sigmoid(i[j]);
+            f[j] = sigmoid(f[j]);
+            g[j] = tanhf(g[j]);
+            o[j] = sigmoid(o[j]);
+            c[at] = f[j] * from[at] + i[j] * g[j];
+            y[at] = o[j] * tanhf(c[at]);
+        }
+    }
+}
+
+static void lstm_step_back(const sp_recurrence *s, const memory *m, int step,
+                           const float *dy)
+{
+    size_t k = (size_t)s->hidden;
+    float *gates = sp_recurrent_rows(s, m->gates, step, s->wide);
+    const float *c = sp_recurrent_rows(s, m->c, step, s->hidden);
+    const float *from = sp_recurrent_before(s, s->node->x[2]->data, m->c, step);
+
+    for (size_t row = 0; row < (size_t)s->n; row++) {
+        float *i = gates + row * 4 * k, *f = i + k, *g = f + k, *o = g + k;
+        for (size_t j = 0; j < k; j++) {
+            size_t at = row * k + j;
+            float t = tanhf(c[at]), dh = m->dh[at] + (dy ? dy[at] : 0);
+            float dc = m->dc[at] + dh * o[j] * (1 - t * t);
+            float di = dc * g[j] * i[j] * (1 - i[j]);
+            float df = dc * from[at] * f[j] * (1 - f[j]);
+            float dg = dc * i[j] * (1 - g[j] * g[j]);
+            m->dc[at] = dc * f[j];
+            o[j] = dh * t * o[j] * (1 - o[j]);
+            i[j] = di;
+            f[j] = df;
+            g[j] = dg;
+        }
+    }
+}
+
+static sp_err lstm_shape(sp_node *n)
+{
+    sp_recurrence s;
+    memory m;
+
+    SP_TRY(sp_recurrent_shape(n, GATES));
+    s = sp_recurrent_open(n, NULL);
+    n->scratch = lay_forward(&s, NULL, &m);
+    if (n->train) {
+        n->saved = lay_saved(&s, NULL, &m);
+        n->scratch = larger(n->scratch, lay_backward(&s, NULL, &m));
+    }
+    return SP_OK;
+}
+
+/* The sum of the biases that there are, or NULL. */
+static const float *add_biases(const sp_recurrence *s, float *sum)
+{
+    if (!s->b_ih || !s->b_hh)
+        return s->b_ih ? s->b_ih->value : s->b_hh ? s->b_hh->value : NULL;
+    for (int i = 0; i < s->wide; i++)
+        sum[i] = s->b_ih->value[i] + s->b_hh->value[i];
+    return sum;
+}
+
+static void lstm_forward(const sp_node *n, const sp_run *r)
+{
+    sp_recurrence s = sp_recurrent_open(n, r);
+    const float *h = n->x[1]->data, *c = n->x[2]->data;
+    size_t state = sp_recurrent_state(&s);
+    memory m = { 0 };
+
+    if (n->train)
+        lay_saved(&s, n->saved_data, &m);
+    lay_forward(&s, n->scratch_data, &m);
+    sp_recurrent_input(&s, add_biases(&s, m.bias), m.gates, m.work);
+    sp_pack(&s.how, &m.w, s.w_hh->value);
+    for (int i = 0; i < s.t; i++) {
+        float *gates = sp_recurrent_rows(&s, m.gates, i, s.wide);
+        float *to =
+            m.c ? sp_recurrent_rows(&s, m.c, i, s.hidden) : n->y[2]->data;
+        sp_packed_product(&s.how, &m.w, s.n, h, gates, 1.0f, m.work);
+        h = sp_recurrent_rows(&s, n->y[0]->data, i, s.hidden);
+        lstm_step(&s, gates, c, to, (float *)h);
+        c = to;
+    }
+    memmove(n->y[1]->data, h, state * sizeof(float));
+    memmove(n->y[2]->data, c, state * sizeof(float));
+}
+
+/* Both biases have the same gradient. */
+static void grad_biases(const sp_recurrence *s, const sp_run *r,
+                        const memory *m)
+{
+    const sp_param *b[] = { s->b_ih, s->b_hh };
+    int at = 2;
+
+    if (!s->b_ih && !s->b_hh)
+        return;
+    sp_bias_backward(&s->how, (size_t)s->rows, s->wide, m->gates, m->bias,
+                     0.0f);
+    for (int i = 0; i < 2; i++)
+        if (b[i])
+            sp_accumulate(r, (size_t)s->wide, m->bias, b[i]->grad,
+                          sp_param_beta(s->node, at++, r));
+    sp_lap(r, s->node, SP_BACKWARD_BIAS);
+}
+
+/* From the last step to the first: the gates' gradients, and the states'. */
+static void lstm_steps_back(const sp_recurrence *s, const memory *m)
+{
+    const sp_node *n = s->node;
+    float *dy = n->y[0]->grad;
+
+    sp_recurrent_last_grad(s, 1, m->dh);
+    sp_recurrent_last_grad(s, 2, m->dc);
+    sp_pack(&s->how, &m->w, s->w_hh->value);
+    for (int i = s->t - 1; i >= 0; i--) {
+        float *gates = sp_recurrent_rows(s, m->gates, i, s->wide);
+        lstm_step_back(s, m, i,
+                       dy ? sp_recurrent_rows(s, dy, i, s->hidden) : NULL);
+        sp_packed_product(&s->how, &m->w, s->n, gates, m->dh, 0.0f, m->work);
+    }
+}
+
+static void lstm_backward(const sp_node *n, const sp_run *r)
+{
+    sp_recurrence s = sp_recurrent_open(n, r);
+    memory m = { 0 };
+
+    lay_saved(&s, n->saved_data, &m);
+    lay_backward(&s, n->scratch_data, &m);
+    lstm_steps_back(&s, &m);
+    sp_recurrent_grad_input(&s, m.gates, m.after);
+    sp_recurrent_first_grad(&s, r, 1, m.dh);
+    sp_recurrent_first_grad(&s, r, 2, m.dc);
+    sp_lap(r, n, SP_BACKWARD_INPUT);
+    sp_recurrent_grad_w_ih(&s, r, m.gates, m.after);
+    sp_recurrent_grad_w_hh(&s, r, m.gates, m.before, m.after);
+    sp_lap(r, n, SP_BACKWARD_WEIGHT);
+    grad_biases(&s, r, &m);
+}
+
+static sp_tensor *lstm_example(sp_graph *g, int i)
+{
+    sp_recurrent_example e;
+    sp_lstm_result l;
+
+    if (!sp_recurrent_example_at(g, i, GATES, STATES, &e))
+        return NULL;
+    l = sp_lstm(g, "lstm", e.x[0], e.x[1], e.x[2], e.p, e.reverse);
+    if (e.twice)
+        l = sp_lstm(g, "again", l.y, l.h, l.c, e.p, e.reverse);
+    return e.last ? sp_concat(g, l.h, l.c) : l.y;
+}
+
+const sp_op sp_op_lstm = {
+    .name = "lstm",
+    .help = "c = s(f) * c + s(i) * tanh(g), y = s(o) * tanh(c), step by step",
+    .shape = lstm_shape,
+    .forward = lstm_forward,
+    .backward = lstm_backward,
+    .parts = true,
+    .example = lstm_example,
+};
+
+sp_lstm_result sp_lstm(sp_graph *g, const char *name, sp_tensor *x,
+                       sp_tensor *h, sp_tensor *c, sp_recurrent_params p,
+                       bool reverse)
+{
+    sp_tensor *y[1 + STATES];
+
+    sp_recurrent_record(g, &sp_op_lstm, name, (sp_tensor *[]){ x, h, c, NULL },
+                        &p, reverse, y);
+    return (sp_lstm_result){ .y = y[0], .h = y[1], .c = y[2] };
+}

@@ -1,0 +1,255 @@
+#include "ops/recurrent.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "kernels/elements.h"
+
+void sp_recurrent_record(sp_graph *g, const sp_op *op, const char *name,
+                         sp_tensor *const *x, const sp_recurrent_params *p,
+                         bool reverse, sp_tensor **y)
+{
+    sp_recurrent_attr a = { .reverse = reverse,
+                            .b_ih = p->b_ih != NULL,
+                            .b_hh = p->b_hh != NULL };
+    sp_param *list[5] = { p->w_ih, p->w_hh };
+    int count = 2, outputs = 0;
+
+    if (p->b_ih)
+        list[count++] = p->b_ih;
+    if (p->b_hh)
+        list[count++] = p->b_hh;
+    while (x[outputs])
+        outputs++;
+    sp_record_many(g, op, name, &a, sizeof a, x, list, y, outputs);
+}
+
+static sp_err check_states(const sp_node *n)
+{
+    sp_shape x = n->x[0]->shape, h = n->x[1]->shape;
+
+    if (n->x[0]->dtype != SP_F32 || x.h != 1 || x.w != 1)
+        return sp_fail(SP_ESHAPE,
+                       "%s (%s): %s must be one row of floats a time step, but "
+                       "has %d x %d pixels of %s",
+                       n->name, n->op->name, n->x[0]->name, x.h, x.w,
+                       n->x[0]->dtype == SP_F32 ? "floats" : "ints");
+    for (int i = 1; i < n->x_count; i++) {
+        sp_shape s = n->x[i]->shape;
+        if (n->x[i]->dtype != SP_F32 || s.t != 1 || s.n != x.n || s.h != 1 ||
+            s.w != 1 || s.c != h.c)
+            return sp_fail(SP_ESHAPE,
+                           "%s (%s): state %s must have %d rows of %d floats, "
+                           "but has %d x %d rows of %d x %d x %d %s",
+                           n->name, n->op->name, n->x[i]->name, x.n, h.c, s.t,
+                           s.n, s.h, s.w, s.c,
+                           n->x[i]->dtype == SP_F32 ? "floats" : "ints");
+    }
+    return SP_OK;
+}
+
+static sp_err check_params(const sp_node *n, int gates)
+{
+    int in = n->x[0]->shape.c, hidden = n->x[1]->shape.c;
+
+    if (hidden > INT_MAX / gates)
+        return sp_fail(SP_ESHAPE,
+                       "%s (%s): %d gates of %d are more than 2^31 - 1",
+                       n->name, n->op->name, gates, hidden);
+    for (int i = 0; i < n->p_count; i++) {
+        const sp_param *p = n->p[i];
+        int columns = i == 0 ? in : i == 1 ? hidden : 1;
+        if (p->ndim != (i < 2 ? 2 : 1) || p->dims[0] != gates * hidden ||
+            (i < 2 && p->dims[1] != columns))
+            return sp_fail(SP_ESHAPE,
+                           "%s (%s): %s must be %d x %d, for %d inputs and "
+                           "states of %d",
+                           n->name, n->op->name, p->name, gates * hidden,
+                           columns, in, hidden);
+    }
+    return SP_OK;
+}
+
+sp_err sp_recurrent_shape(sp_node *n, int gates)
+{
+    sp_shape x = n->x[0]->shape;
+
+    SP_TRY(check_states(n));
+    SP_TRY(check_params(n, gates));
+    if ((double)x.t * x.n > INT_MAX)
+        return sp_fail(SP_ESHAPE,
+                       "%s (%s): %d steps of %d rows are more than 2^31 - 1",
+                       n->name, n->op->name, x.t, x.n);
+    for (int i = 0; i < n->y_count; i++)
+        n->y[i]->shape = (sp_shape){ .t = i == 0 ? x.t : 1,
+                                     .n = x.n,
+                                     .c = n->p[1]->dims[1] };
+    n->keep_x = (1u << n->x_count) - 1;
+    n->keep_y = 1;
+    n->macs = (double)n->p[0]->count + (double)n->p[1]->count;
+    return SP_OK;
+}
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+sp_recurrence sp_recurrent_open(const sp_node *n, const sp_run *r)
+{
+    const sp_recurrent_attr *a = n->attr;
+    sp_shape x = n->x[0]->shape;
+    sp_recurrence s = {
+        .node = n,
+        .how = { .kernels = n->kernels,
+                 .threads = n->threads,
+                 .reference = n->reference },
+        .t = r ? least(r->t, x.t) : x.t,
+        .n = r ? least(r->n, x.n) : x.n,
+        .in = x.c,
+        .hidden = n->p[1]->dims[1],
+        .wide = n->p[1]->dims[0],
+        .reverse = a->reverse,
+        .w_ih = n->p[0],
+        .w_hh = n->p[1],
+        .b_ih = a->b_ih ? n->p[2] : NULL,
+        .b_hh = a->b_hh ? n->p[a->b_ih ? 3 : 2] : NULL,
+    };
+
+    s.rows = s.t * s.n;
+    return s;
+}
+
+const float *sp_recurrent_before(const sp_recurrence *s, const float *first,
+                                 float *all, int step)
+{
+    return step == 0 ? first : sp_recurrent_rows(s, all, step - 1, s->hidden);
+}
+
+/* The product of rows of `in` and a matrix {wide, in}. */
+static sp_conv_shape geometry(const sp_recurrence *s, int in)
+{
+    return (sp_conv_shape){ .h = 1,
+                            .w = 1,
+                            .cin = in,
+                            .oh = 1,
+                            .ow = 1,
+                            .cout = s->wide,
+                            .kh = 1,
+                            .kw = 1,
+                            .stride = 1,
+                            .groups = 1 };
+}
+
+size_t sp_recurrent_scratch(const sp_recurrence *s, sp_pass pass)
+{
+    sp_conv_shape x = geometry(s, s->in), h = geometry(s, s->hidden);
+    size_t bytes = sp_conv_scratch(&s->how, &x, s->rows, pass), more;
+
+    if (pass != SP_BACKWARD_WEIGHT)
+        return bytes;
+    more = sp_conv_scratch(&s->how, &h, s->rows, pass);
+    return bytes > more ? bytes : more;
+}
+
+void sp_recurrent_input(const sp_recurrence *s, const float *bias, float *gates,
+                        void *scratch)
+{
+    sp_conv_shape g = geometry(s, s->in);
+
+    sp_conv_forward(&s->how, &g, s->rows, s->node->x[0]->data, s->w_ih->value,
+                    bias, gates, scratch);
+}
+
+void sp_recurrent_last_grad(const sp_recurrence *s, int k, float *grad)
+{
+    const float *from = s->node->y[k]->grad;
+    size_t bytes = sp_recurrent_state(s) * sizeof *grad;
+
+    if (from)
+        memcpy(grad, from, bytes);
+    else
+        memset(grad, 0, bytes);
+}
+
+void sp_recurrent_first_grad(const sp_recurrence *s, const sp_run *r, int k,
+                             const float *grad)
+{
+    float *to = s->node->x[k]->grad;
+
+    if (to)
+        sp_accumulate(r, sp_recurrent_state(s), grad, to, sp_beta(s->node, k));
+}
+
+void sp_recurrent_grad_input(const sp_recurrence *s, const float *gates,
+                             void *scratch)
+{
+    sp_conv_shape g = geometry(s, s->in);
+
+    if (s->node->x[0]->grad)
+        sp_conv_backward_input(&s->how, &g, s->rows, gates, s->w_ih->value,
+                               s->node->x[0]->grad, sp_beta(s->node, 0),
+                               scratch);
+}
+
+void sp_recurrent_grad_w_ih(const sp_recurrence *s, const sp_run *r,
+                            const float *gates, void *scratch)
+{
+    sp_conv_shape g = geometry(s, s->in);
+
+    sp_conv_backward_weight(&s->how, &g, s->rows, s->node->x[0]->data, gates,
+                            s->w_ih->grad, sp_param_beta(s->node, 0, r),
+                            scratch);
+}
+
+/* The h before each step are the first state and all of y but its last step. To
+ * be multiplied at once they have to be adjacent. */
+void sp_recurrent_grad_w_hh(const sp_recurrence *s, const sp_run *r,
+                            const float *gates, float *before, void *scratch)
+{
+    sp_conv_shape g = geometry(s, s->hidden);
+    size_t state = sp_recurrent_state(s) * sizeof *before;
+
+    for (int i = 0; i < s->t; i++)
+        memcpy(
+            sp_recurrent_rows(s, before, i, s->hidden),
+            sp_recurrent_before(s, s->node->x[1]->data, s->node->y[0]->data, i),
+            state);
+    sp_conv_backward_weight(&s->how, &g, s->rows, before, gates, s->w_hh->grad,
+                            sp_param_beta(s->node, 1, r), scratch);
+}
+
+bool sp_recurrent_example_at(sp_graph *g, int i, int gates, int states,
+                             sp_recurrent_example *e)
+{
+    static const struct {
+        int t, n, in, hidden;
+        bool reverse, b_ih, b_hh, last, twice;
+    } cases[] = {
+        { 1, 1, 1, 1, false, true, true, false, false },
+        { 5, 3, 4, 7, false, true, true, false, false },
+        { 4, 2, 3, 5, true, true, false, false, false },
+        { 3, 5, 9, 17, true, false, false, false, false },
+        { 2, 13, 17, 33, false, false, true, false, false },
+        { 3, 2, 5, 7, false, true, true, true, false },
+        { 3, 2, 7, 7, true, true, true, false, true },
+    };
+    static const char *const names[] = { "h", "c" };
+    const sp_init some = { SP_UNIFORM, 0.5f };
+
+    if (i >= (int)(sizeof cases / sizeof *cases))
+        return false;
+    int n = cases[i].n, hidden = cases[i].hidden, wide = gates * hidden;
+    sp_shape x = { .t = cases[i].t, .n = n, .c = cases[i].in };
+    *e = (sp_recurrent_example){ .reverse = cases[i].reverse,
+                                 .last = cases[i].last,
+                                 .twice = cases[i].twice };
+    e->x[0] = sp_input(g, "x", x, SP_F32);
+    for (int k = 0; k < states; k++)
+        e->x[1 + k] =
+            sp_input(g, names[k], (sp_shape){ .n = n, .c = hidden }, SP_F32);
+    e->p.w_ih = sp_weight(g, "w_ih", (int[]){ wide, x.c, 0 }, some);
+    e->p.w_hh = sp_weight(g, "w_hh", (int[]){ wide, hidden, 0 }, some);
+    if (cases[i].b_ih)
+        e->p.b_ih = sp_weight(g, "b_ih", (int[]){ wide, 0 }, some);
+    if (cases[i].b_hh)
+        e->p.b_hh = sp_weight(g, "b_hh", (int[]){ wide, 0 }, some);
+    return true;
+}

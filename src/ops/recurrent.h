@@ -1,0 +1,99 @@
+/* What the LSTM and the GRU share: G gates over all time steps, whose inputs'
+ * part is one product of all rows, and whose states' part one of a few rows
+ * for each step. Inputs: x[0] = x, x[1] = h, further states; parameters: p[0] =
+ * w_ih, p[1] = w_hh, then the biases there are. Outputs: y[0] = y, then the
+ * states. */
+#ifndef SP_RECURRENT_H
+#define SP_RECURRENT_H
+
+#include "kernels/kernels.h"
+#include "sprat/nn.h"
+
+typedef struct sp_recurrent_attr {
+    bool reverse, b_ih,
+        b_hh; /* from the last step on; which biases there are */
+} sp_recurrent_attr;
+
+/* A node at the sizes of a run. */
+typedef struct sp_recurrence {
+    const sp_node *node;
+    sp_conv_how how;
+    int t, n, rows;       /* valid steps, rows of a step, rows of all */
+    int in, hidden, wide; /* of a row: inputs, a state, all gates */
+    bool reverse;
+    const sp_param *w_ih, *w_hh, *b_ih, *b_hh; /* biases: or NULL */
+} sp_recurrence;
+
+/* Record. `x` ends with NULL; there are as many outputs, into y. */
+void sp_recurrent_record(sp_graph *g, const sp_op *op, const char *name,
+                         sp_tensor *const *x, const sp_recurrent_params *p,
+                         bool reverse, sp_tensor **y);
+
+/* The part of shape() that does not depend on the kind: checks all inputs, sets
+ * all outputs, what is kept, macs. */
+SP_MUST sp_err sp_recurrent_shape(sp_node *n, int gates);
+
+/* At the sizes of a run; NULL: at the capacity. */
+sp_recurrence sp_recurrent_open(const sp_node *n, const sp_run *r);
+
+/* The time of the i-th step. */
+static inline int sp_recurrent_time(const sp_recurrence *s, int i)
+{
+    return s->reverse ? s->t - 1 - i : i;
+}
+
+/* The rows of one step in an array of all, c floats a row. */
+static inline float *sp_recurrent_rows(const sp_recurrence *s, float *all,
+                                       int step, int c)
+{
+    return all + (size_t)sp_recurrent_time(s, step) * (size_t)s->n * (size_t)c;
+}
+
+/* What a state is before the i-th step: `first`, or what the step before left
+ * in the array of all. */
+const float *sp_recurrent_before(const sp_recurrence *s, const float *first,
+                                 float *all, int step);
+
+/* Floats of a state. */
+static inline size_t sp_recurrent_state(const sp_recurrence *s)
+{
+    return (size_t)s->n * (size_t)s->hidden;
+}
+
+/* Bytes of work space that the big products of a pass need. */
+size_t sp_recurrent_scratch(const sp_recurrence *s, sp_pass pass);
+
+/* gates = x w_ih^T + bias over all rows; bias may be NULL. */
+void sp_recurrent_input(const sp_recurrence *s, const float *bias, float *gates,
+                        void *scratch);
+
+/* A state's gradient behind the last step: that of output k, or zeros. */
+void sp_recurrent_last_grad(const sp_recurrence *s, int k, float *grad);
+
+/* The state's before the first step, to input k where it is wanted. */
+void sp_recurrent_first_grad(const sp_recurrence *s, const sp_run *r, int k,
+                             const float *grad);
+
+/* The gradient of x, and those of w_ih and w_hh, from those of the gates of all
+ * rows. `before` is work space for the h before each step, rows x hidden. */
+void sp_recurrent_grad_input(const sp_recurrence *s, const float *gates,
+                             void *scratch);
+void sp_recurrent_grad_w_ih(const sp_recurrence *s, const sp_run *r,
+                            const float *gates, void *scratch);
+void sp_recurrent_grad_w_hh(const sp_recurrence *s, const sp_run *r,
+                            const float *gates, float *before, void *scratch);
+
+/* Inputs and parameters of an example: x, then `states` states, ended by NULL;
+ * false past the last example. */
+typedef struct sp_recurrent_example {
+    sp_tensor *x[4];
+    sp_recurrent_params p;
+    bool reverse;
+    bool last;  /* the result is the last states, not y */
+    bool twice; /* a second run goes on over y, with the same parameters */
+} sp_recurrent_example;
+
+bool sp_recurrent_example_at(sp_graph *g, int i, int gates, int states,
+                             sp_recurrent_example *e);
+
+#endif
