@@ -11,6 +11,7 @@ static bool has_base(void) { return true; }
 extern const sp_tiles sp_tiles_avx512, sp_tiles_avx2;
 extern const sp_products sp_products_avx512, sp_products_avx2;
 extern const sp_row_loops sp_row_loops_avx512, sp_row_loops_avx2;
+extern const sp_gate_loops sp_gate_loops_avx512, sp_gate_loops_avx2;
 extern const sp_windows sp_windows_avx512, sp_windows_avx2;
 extern const sp_winograd_loops sp_winograd_loops_avx512, sp_winograd_loops_avx2;
 
@@ -29,6 +30,7 @@ static bool has_avx2(void)
 extern const sp_tiles sp_tiles_neon;
 extern const sp_products sp_products_neon;
 extern const sp_row_loops sp_row_loops_neon;
+extern const sp_gate_loops sp_gate_loops_neon;
 extern const sp_windows sp_windows_neon;
 extern const sp_winograd_loops sp_winograd_loops_neon;
 
@@ -38,6 +40,7 @@ static bool has_neon(void) { return true; }
 extern const sp_tiles sp_tiles_base;
 extern const sp_products sp_products_base;
 extern const sp_row_loops sp_row_loops_base;
+extern const sp_gate_loops sp_gate_loops_base;
 extern const sp_windows sp_windows_base;
 extern const sp_winograd_loops sp_winograd_loops_base;
 
@@ -49,6 +52,7 @@ static const sp_kernels tables[] = {
       .tiles = &sp_tiles_avx512,
       .products = &sp_products_avx512,
       .rows = &sp_row_loops_avx512,
+      .gates = &sp_gate_loops_avx512,
       .windows = &sp_windows_avx512,
       .winograd = &sp_winograd_loops_avx512 },
     { .isa = "avx2",
@@ -56,6 +60,7 @@ static const sp_kernels tables[] = {
       .tiles = &sp_tiles_avx2,
       .products = &sp_products_avx2,
       .rows = &sp_row_loops_avx2,
+      .gates = &sp_gate_loops_avx2,
       .windows = &sp_windows_avx2,
       .winograd = &sp_winograd_loops_avx2 },
 #elif defined(__aarch64__)
@@ -64,6 +69,7 @@ static const sp_kernels tables[] = {
       .tiles = &sp_tiles_neon,
       .products = &sp_products_neon,
       .rows = &sp_row_loops_neon,
+      .gates = &sp_gate_loops_neon,
       .windows = &sp_windows_neon,
       .winograd = &sp_winograd_loops_neon },
 #endif
@@ -72,6 +78,7 @@ static const sp_kernels tables[] = {
       .tiles = &sp_tiles_base,
       .products = &sp_products_base,
       .rows = &sp_row_loops_base,
+      .gates = &sp_gate_loops_base,
       .windows = &sp_windows_base,
       .winograd = &sp_winograd_loops_base },
 };

@@ -7,6 +7,7 @@
 #ifndef SP_KERNELS_TABLE_H
 #define SP_KERNELS_TABLE_H
 
+#include "kernels/gate_loops.h"
 #include "kernels/kernels.h"
 #include "kernels/product.h"
 #include "kernels/rows.h"
@@ -20,6 +21,7 @@ struct sp_kernels {
     const sp_tiles *tiles;             /* tiles.c */
     const sp_products *products;       /* product.c */
     const sp_row_loops *rows;          /* rows.c */
+    const sp_gate_loops *gates;        /* gate_loops.c */
     const sp_windows *windows;         /* windows.c */
     const sp_winograd_loops *winograd; /* winograd.c */
 };

@@ -57,20 +57,18 @@ SP_INLINE sp_vec sp_where(sp_ivec mask, sp_vec v)
     return (sp_vec)((sp_ivec)v & mask);
 }
 
-/* e^v to about 1e-7 relative for v <= 0; 0 below -87.3.
+/* v = k ln 2 + r, |r| <= ln 2 / 2: gives e^r - 1, and k in the bits of a
+ * float's exponent; |v| at most 87.3.
  *
- *   v = k ln 2 + r, |r| <= ln 2 / 2;  e^v = 2^k e^r
- *
- * with ln 2 in two parts, so that r is exact, and the Taylor polynomial of
- * degree 7, whose remainder is below 6e-9 there. */
-SP_INLINE sp_vec sp_exp(sp_vec v)
+ * ln 2 is in two parts, so that r is exact, and the Taylor polynomial of degree
+ * 7 has a remainder below 6e-9. */
+SP_INLINE sp_vec sp_exp_rest(sp_vec v, sp_uvec *bits)
 {
     const float shift = 0x1.8p23f; /* adding it rounds to a whole number */
-    sp_ivec tiny = v < -87.3f;
     sp_vec k = v * 0x1.715476p0f + shift;
-    sp_uvec bits = (sp_uvec)k << 23; /* k, as an exponent */
     sp_vec r, p;
 
+    *bits = (sp_uvec)k << 23;
     k -= shift;
     r = v - k * 0x1.62ep-1f;
     r = r - k * 0x1.0bfbe8p-15f;
@@ -79,10 +77,49 @@ SP_INLINE sp_vec sp_exp(sp_vec v)
     p = p * r + 1.0f / 24.0f;
     p = p * r + 1.0f / 6.0f;
     p = p * r + 0.5f;
-    p = p * (r * r) + r;
-    p = p + 1.0f;
+    return p * (r * r) + r;
+}
+
+/* e^v = 2^k e^r to about 1e-7 relative for v <= 0; 0 below -87.3. */
+SP_INLINE sp_vec sp_exp(sp_vec v)
+{
+    sp_ivec tiny = v < -87.3f;
+    sp_uvec bits;
+    sp_vec p = sp_exp_rest(v, &bits) + 1.0f;
+
     p = (sp_vec)((bits + (sp_uvec)p) & (sp_uvec)~tiny);
     return sp_select(v == v, p, v); /* not a number stays so */
+}
+
+/* |v|, and v with the sign of another. */
+SP_INLINE sp_vec sp_abs(sp_vec v) { return (sp_vec)((sp_ivec)v & INT32_MAX); }
+
+SP_INLINE sp_vec sp_signed_as(sp_vec v, sp_vec sign)
+{
+    return (sp_vec)((sp_ivec)v | ((sp_ivec)sign & INT32_MIN));
+}
+
+/* 1 / (1 + e^-v), from e^-|v|, which never overflows; about 2e-7 relative, 0
+ * below -87.3. */
+SP_INLINE sp_vec sp_sigmoid(sp_vec v)
+{
+    sp_vec e = sp_exp(-sp_abs(v)), one = sp_splat(1.0f);
+
+    return sp_select(v < 0.0f, e, one) / (one + e);
+}
+
+/* -m / (2 + m) with m = e^-2|v| - 1 = 2^k (e^r - 1) + 2^k - 1, which near zero
+ * is e^r - 1 itself: about 2e-7 relative there, too. From 10 on it is 1. */
+SP_INLINE sp_vec sp_tanh(sp_vec v)
+{
+    sp_vec x = -2.0f * sp_abs(v), rest, scale, m;
+    sp_uvec bits;
+
+    x = sp_select(x < -20.0f, sp_splat(-20.0f), x);
+    rest = sp_exp_rest(x, &bits);
+    scale = (sp_vec)(bits + (sp_uvec)sp_splat(1.0f));
+    m = scale * rest + (scale - 1.0f);
+    return sp_signed_as(sp_abs(m) / (2.0f + m), v);
 }
 
 #endif
