@@ -25,11 +25,11 @@
  *         Schmidhuber, Cummins 2000, "Learning to Forget". No peepholes; the
  *         order of the gates is PyTorch's.
  */
-#include <math.h>
 #include <string.h>
 
 #include "kernels/conv.h"
 #include "kernels/elements.h"
+#include "kernels/gates.h"
 #include "ops/recurrent.h"
 #include "sprat/op.h"
 
@@ -37,7 +37,7 @@ enum { GATES = 4, STATES = 2 };
 
 /* Where everything stands in one call. */
 typedef struct memory {
-    float *gates, *c;   /* of all rows; c: NULL where nobody reads it again */
+    float *gates, *c;   /* of all rows; c: in training only */
     float *bias;        /* the sum of both biases, or their gradient */
     float *dh, *dc;     /* of a step */
     float *before;      /* h before each step */
@@ -96,51 +96,43 @@ static size_t lay_backward(const sp_recurrence *s, void *base, memory *m)
     return larger(at.used, then.used);
 }
 
-/* One element of a row of n rows of `hidden`, in arrays of that many. */
-static float sigmoid(float v) { return 1.0f / (1.0f + expf(-v)); }
+/* One step, each row by itself: pointers are to the first. */
+typedef struct step {
+    const sp_kernels *kernels;
+    sp_lstm_row to;
+    sp_lstm_back back;
+} step;
 
-static void lstm_step(const sp_recurrence *s, float *gates, const float *from,
-                      float *c, float *y)
+static void forward_rows(void *arg, size_t begin, size_t end)
 {
-    size_t k = (size_t)s->hidden;
+    const step *s = arg;
+    size_t k = s->to.units;
 
-    for (size_t row = 0; row < (size_t)s->n; row++) {
-        float *i = gates + row * 4 * k, *f = i + k, *g = f + k, *o = g + k;
-        for (size_t j = 0; j < k; j++) {
-            size_t at = row * k + j;
-            i[j] = sigmoid(i[j]);
-            f[j] = sigmoid(f[j]);
-            g[j] = tanhf(g[j]);
-            o[j] = sigmoid(o[j]);
-            c[at] = f[j] * from[at] + i[j] * g[j];
-            y[at] = o[j] * tanhf(c[at]);
-        }
+    for (size_t i = begin; i < end; i++) {
+        sp_lstm_row row = s->to;
+        row.gates += i * GATES * k;
+        row.before += i * k;
+        row.c += i * k;
+        row.h += i * k;
+        sp_lstm_row_forward(s->kernels, &row);
     }
 }
 
-static void lstm_step_back(const sp_recurrence *s, const memory *m, int step,
-                           const float *dy)
+static void backward_rows(void *arg, size_t begin, size_t end)
 {
-    size_t k = (size_t)s->hidden;
-    float *gates = sp_recurrent_rows(s, m->gates, step, s->wide);
-    const float *c = sp_recurrent_rows(s, m->c, step, s->hidden);
-    const float *from = sp_recurrent_before(s, s->node->x[2]->data, m->c, step);
+    const step *s = arg;
+    size_t k = s->back.units;
 
-    for (size_t row = 0; row < (size_t)s->n; row++) {
-        float *i = gates + row * 4 * k, *f = i + k, *g = f + k, *o = g + k;
-        for (size_t j = 0; j < k; j++) {
-            size_t at = row * k + j;
-            float t = tanhf(c[at]), dh = m->dh[at] + (dy ? dy[at] : 0);
-            float dc = m->dc[at] + dh * o[j] * (1 - t * t);
-            float di = dc * g[j] * i[j] * (1 - i[j]);
-            float df = dc * from[at] * f[j] * (1 - f[j]);
-            float dg = dc * i[j] * (1 - g[j] * g[j]);
-            m->dc[at] = dc * f[j];
-            o[j] = dh * t * o[j] * (1 - o[j]);
-            i[j] = di;
-            f[j] = df;
-            g[j] = dg;
-        }
+    for (size_t i = begin; i < end; i++) {
+        sp_lstm_back row = s->back;
+        row.gates += i * GATES * k;
+        row.before += i * k;
+        row.c += i * k;
+        row.dh += i * k;
+        row.dc += i * k;
+        if (row.dy)
+            row.dy += i * k;
+        sp_lstm_row_backward(s->kernels, &row);
     }
 }
 
@@ -173,8 +165,11 @@ static void lstm_forward(const sp_node *n, const sp_run *r)
 {
     sp_recurrence s = sp_recurrent_open(n, r);
     const float *h = n->x[1]->data, *c = n->x[2]->data;
-    size_t state = sp_recurrent_state(&s);
+    size_t bytes = sp_recurrent_state(&s) * sizeof(float);
     memory m = { 0 };
+    step now = { .kernels = r->kernels,
+                 .to = { .units = (size_t)s.hidden,
+                         .step = (size_t)s.hidden } };
 
     if (n->train)
         lay_saved(&s, n->saved_data, &m);
@@ -182,16 +177,19 @@ static void lstm_forward(const sp_node *n, const sp_run *r)
     sp_recurrent_input(&s, add_biases(&s, m.bias), m.gates, m.work);
     sp_pack(&s.how, &m.w, s.w_hh->value);
     for (int i = 0; i < s.t; i++) {
-        float *gates = sp_recurrent_rows(&s, m.gates, i, s.wide);
-        float *to =
-            m.c ? sp_recurrent_rows(&s, m.c, i, s.hidden) : n->y[2]->data;
-        sp_packed_product(&s.how, &m.w, s.n, h, gates, 1.0f, m.work);
-        h = sp_recurrent_rows(&s, n->y[0]->data, i, s.hidden);
-        lstm_step(&s, gates, c, to, (float *)h);
-        c = to;
+        now.to.gates = sp_recurrent_rows(&s, m.gates, i, s.wide);
+        now.to.before = c;
+        now.to.c =
+            n->train ? sp_recurrent_rows(&s, m.c, i, s.hidden) : n->y[2]->data;
+        now.to.h = sp_recurrent_rows(&s, n->y[0]->data, i, s.hidden);
+        sp_packed_product(&s.how, &m.w, s.n, h, now.to.gates, 1.0f, m.work);
+        sp_recurrent_for_rows(&s, forward_rows, &now);
+        h = now.to.h;
+        c = now.to.c;
     }
-    memmove(n->y[1]->data, h, state * sizeof(float));
-    memmove(n->y[2]->data, c, state * sizeof(float));
+    memcpy(n->y[1]->data, h, bytes);
+    if (c != n->y[2]->data)
+        memcpy(n->y[2]->data, c, bytes);
 }
 
 /* Both biases have the same gradient. */
@@ -217,15 +215,23 @@ static void lstm_steps_back(const sp_recurrence *s, const memory *m)
 {
     const sp_node *n = s->node;
     float *dy = n->y[0]->grad;
+    step now = { .kernels = s->how.kernels,
+                 .back = { .units = (size_t)s->hidden,
+                           .step = (size_t)s->hidden,
+                           .dh = m->dh,
+                           .dc = m->dc } };
 
     sp_recurrent_last_grad(s, 1, m->dh);
     sp_recurrent_last_grad(s, 2, m->dc);
     sp_pack(&s->how, &m->w, s->w_hh->value);
     for (int i = s->t - 1; i >= 0; i--) {
-        float *gates = sp_recurrent_rows(s, m->gates, i, s->wide);
-        lstm_step_back(s, m, i,
-                       dy ? sp_recurrent_rows(s, dy, i, s->hidden) : NULL);
-        sp_packed_product(&s->how, &m->w, s->n, gates, m->dh, 0.0f, m->work);
+        now.back.gates = sp_recurrent_rows(s, m->gates, i, s->wide);
+        now.back.before = sp_recurrent_before(s, n->x[2]->data, m->c, i);
+        now.back.c = sp_recurrent_rows(s, m->c, i, s->hidden);
+        now.back.dy = dy ? sp_recurrent_rows(s, dy, i, s->hidden) : NULL;
+        sp_recurrent_for_rows(s, backward_rows, &now);
+        sp_packed_product(&s->how, &m->w, s->n, now.back.gates, m->dh, 0.0f,
+                          m->work);
     }
 }
 

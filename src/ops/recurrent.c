@@ -123,6 +123,15 @@ const float *sp_recurrent_before(const sp_recurrence *s, const float *first,
     return step == 0 ? first : sp_recurrent_rows(s, all, step - 1, s->hidden);
 }
 
+/* Units that a thread takes at a time: some microseconds. */
+enum { UNITS = 2048 };
+
+void sp_recurrent_for_rows(const sp_recurrence *s, sp_body body, void *arg)
+{
+    sp_parallel_for(s->how.threads, (size_t)s->n, 1 + UNITS / (size_t)s->hidden,
+                    body, arg);
+}
+
 /* The product of rows of `in` and a matrix {wide, in}. */
 static sp_conv_shape geometry(const sp_recurrence *s, int in)
 {

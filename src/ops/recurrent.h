@@ -60,6 +60,10 @@ static inline size_t sp_recurrent_state(const sp_recurrence *s)
     return (size_t)s->n * (size_t)s->hidden;
 }
 
+/* Call body(arg, begin, end) for parts of the rows of one step, as
+ * sp_parallel_for() does. */
+void sp_recurrent_for_rows(const sp_recurrence *s, sp_body body, void *arg);
+
 /* Bytes of work space that the big products of a pass need. */
 size_t sp_recurrent_scratch(const sp_recurrence *s, sp_pass pass);
 
