@@ -200,6 +200,24 @@ static void read_list(sp_list *list, const char *text)
     }
 }
 
+/* The default of a key that is no list, as a number. */
+static double fallback(const sp_key *k)
+{
+    size_t n = strlen(k->fallback);
+    int choice = 0;
+
+    if (k->kind == SP_BOOL)
+        return strcmp(k->fallback, "true") == 0;
+    if (k->kind != SP_CHOICE)
+        return atof(k->fallback);
+    for (const char *c = k->choices; *c;
+         c += strcspn(c, "|"), c += *c == '|', choice++)
+        if (strncmp(c, k->fallback, n) == 0 && (!c[n] || c[n] == '|'))
+            return choice;
+    ck_abort_msg("%s: its default is no choice", k->name);
+    return -1;
+}
+
 void *sp_own_new(const sp_entry *entry)
 {
     char *own = calloc(1, entry->cfg_size + 1);
@@ -211,9 +229,7 @@ void *sp_own_new(const sp_entry *entry)
         if (k->kind == SP_LIST)
             read_list((sp_list *)(void *)(own + k->offset), k->fallback);
         else
-            sp_own_set(own, entry, k->name,
-                       k->kind == SP_BOOL ? strcmp(k->fallback, "true") == 0
-                                          : atof(k->fallback));
+            sp_own_set(own, entry, k->name, fallback(k));
     }
     return own;
 }
@@ -228,8 +244,10 @@ void sp_own_set(void *own, const sp_entry *entry, const char *key, double value)
             continue;
         if (k->kind == SP_BOOL)
             *(bool *)field = value != 0;
-        else if (k->kind == SP_INT)
+        else if (k->kind == SP_INT || k->kind == SP_CHOICE)
             *(int *)field = (int)value;
+        else if (k->kind == SP_FLOAT)
+            *(double *)field = value;
         else
             ck_abort_msg("%s: a kind that is not set here", key);
         return;

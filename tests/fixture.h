@@ -45,7 +45,7 @@ void sp_scratch_flat_png(const char *folder, const char *name, int h, int w,
 
 /* The settings of a thing, all at their defaults; free() frees. */
 void *sp_own_new(const sp_entry *entry);
-/* Set one number: an SP_INT or SP_BOOL. */
+/* Set one value that is a number: an SP_CHOICE by its position, no list. */
 void sp_own_set(void *own, const sp_entry *entry, const char *key,
                 double value);
 

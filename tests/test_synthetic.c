@@ -127,6 +127,87 @@ START_TEST(shapes_are_checked)
 }
 END_TEST
 
+static void *open_text(int vocab, int train, int test, sp_data_info *info)
+{
+    void *own = sp_own_new(&SET->entry), *state;
+
+    sp_own_set(own, &SET->entry, "vocab", vocab);
+    sp_own_set(own, &SET->entry, "train", train);
+    sp_own_set(own, &SET->entry, "test", test);
+    ck_assert_int_eq(SET->open(NULL, own, info, &state), SP_OK);
+    free(own);
+    return state;
+}
+
+START_TEST(text_has_what_was_asked_for)
+{
+    sp_data_info info;
+    void *state = open_text(7, 300, 200, &info);
+    void *longer = open_text(7, 600, 200, &info);
+    const int32_t *x = SET->tokens(state, SP_TRAIN);
+
+    ck_assert(info.text && info.classes == 7);
+    ck_assert_uint_eq(info.count[SP_TRAIN], 600);
+    ck_assert_uint_eq(info.count[SP_VALID], 200);
+    ck_assert_uint_eq(info.count[SP_TEST], 200);
+    for (int i = 0; i < 300; i++)
+        ck_assert(x[i] >= 0 && x[i] < 7);
+    ck_assert_mem_eq(x, SET->tokens(longer, SP_TRAIN), 300 * sizeof *x);
+    ck_assert_mem_ne(x, SET->tokens(state, SP_VALID), 200 * sizeof *x);
+    ck_assert_mem_ne(x, SET->tokens(state, SP_TEST), 200 * sizeof *x);
+    SET->close(state);
+    SET->close(longer);
+}
+END_TEST
+
+/* Of the test tokens, the share that is what followed the token `back` places
+ * before most often in training. */
+static double right_share(const sp_data_info *info, void *state, size_t back)
+{
+    enum { V = 50 };
+    int count[V][V] = { { 0 } }, best[V] = { 0 };
+    const int32_t *x = SET->tokens(state, SP_TRAIN);
+    size_t right = 0;
+
+    for (size_t i = back; i < info->count[SP_TRAIN]; i++)
+        count[x[i - back]][x[i]]++;
+    for (int a = 0; a < V; a++)
+        for (int b = 1; b < V; b++)
+            if (count[a][b] > count[a][best[a]])
+                best[a] = b;
+    x = SET->tokens(state, SP_TEST);
+    for (size_t i = back; i < info->count[SP_TEST]; i++)
+        right += x[i] == best[x[i - back]];
+    return (double)right / (double)(info->count[SP_TEST] - back);
+}
+
+/* As made: 1/2 + 1/2/50 by the last token; by the one before it 1/4 + 3/4/50
+ * or the 1/4 + 3/4/50 that two steps of the first kind leave. Seven standard
+ * errors of 4000 tokens are at most 0.055. */
+START_TEST(text_can_be_learned)
+{
+    sp_data_info info;
+    void *state = open_text(50, 40000, 4000, &info);
+
+    ck_assert_double_eq_tol(right_share(&info, state, 1), 0.51, 0.055);
+    ck_assert_double_eq_tol(right_share(&info, state, 2), 0.265, 0.055);
+    SET->close(state);
+}
+END_TEST
+
+START_TEST(one_token_is_too_few)
+{
+    void *own = sp_own_new(&SET->entry);
+    sp_data_info info;
+
+    sp_own_set(own, &SET->entry, "vocab", 3);
+    sp_own_set(own, &SET->entry, "test", 1);
+    ck_assert_int_eq(SET->describe(own, &info), SP_EDATA);
+    ck_assert(HAS("data.test"));
+    free(own);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("synthetic");
@@ -137,6 +218,9 @@ int main(void)
     tcase_add_test(tc, samples_are_functions_of_their_number);
     tcase_add_test(tc, labels_can_be_learned);
     tcase_add_test(tc, shapes_are_checked);
+    tcase_add_test(tc, text_has_what_was_asked_for);
+    tcase_add_test(tc, text_can_be_learned);
+    tcase_add_test(tc, one_token_is_too_few);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     int failed = srunner_ntests_failed(run);

@@ -108,6 +108,47 @@ SP_MUST sp_err sp_png_read(const char *path, int h, int w, int c, bool resize,
 /* The size and channels (after conversion: 1 or 3) a PNG declares. */
 SP_MUST sp_err sp_png_size(const char *path, int *h, int *w, int *c);
 
+/* ---- Text --------------------------------------------------------------- */
+
+/* The tokens of text files, one stream, and the words or characters that they
+ * are the numbers of, in the order of their first appearance.
+ *   words       what stands between ASCII white space, carriage return
+ *               included, and `<eos>` at the end of every line, an empty one
+ *               and a last one without line feed too
+ *   characters  the code points, line feed included; a carriage return before
+ *               a line feed is left out
+ * A byte-order mark is skipped at the start of a file; elsewhere it is a
+ * character like others. */
+typedef struct sp_corpus sp_corpus;
+
+/* An empty one, of words or of characters. NULL: out of memory. */
+sp_corpus *sp_corpus_new(bool chars);
+void sp_corpus_free(sp_corpus *c);
+
+/* Append the tokens of a file, which may be gzip. Errors: SP_EIO, SP_EFORMAT,
+ * SP_ENOMEM; SP_EDATA naming file, line and column: not UTF-8, a NUL, a word
+ * of more than 65536 bytes, an empty file. */
+SP_MUST sp_err sp_corpus_read(sp_corpus *c, const char *path);
+
+/* All tokens so far, which may be changed, and the words. Valid until the next
+ * reading. */
+int32_t *sp_corpus_tokens(sp_corpus *c, size_t *count);
+const char *const *sp_corpus_words(const sp_corpus *c, size_t *count);
+
+/* The number of a word, or -1; and the line of its first appearance. */
+int32_t sp_corpus_find(const sp_corpus *c, const char *word);
+size_t sp_corpus_line(const sp_corpus *c, int32_t token);
+
+/* The tokens of a text by the vocabulary of an opened data set, as above, but
+ * that a last line without line feed is still open: it has no `<eos>`. An
+ * unknown word is `<unk>` if the vocabulary has that. *tokens is the caller's
+ * to free. Errors: SP_EDATA: not UTF-8, an unknown word, a data set that has
+ * no words; SP_ENOMEM. */
+SP_MUST sp_err sp_text_encode(const sp_data_info *info, const char *text,
+                              int32_t **tokens, size_t *count);
+
+/* ---- Files of records --------------------------------------------------- */
+
 /* A file or folder whose presence tells what is wrong with a data folder. */
 typedef struct sp_records_hint {
     const char *file; /* relative to the root */
