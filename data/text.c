@@ -151,7 +151,7 @@ static sp_err nothing(const char *root)
                    "valid.txt and test.txt, for ptb.train.txt, "
                    "wiki.train.tokens and theirs, and for input.txt; set "
                    "data.root to the folder that holds them (tools/get-data "
-                   "fetches ptb and wikitext-2)",
+                   "fetches ptb, wikitext-2 and tinyshakespeare)",
                    root);
 }
 

@@ -105,6 +105,17 @@ run 0 tool/get-data ptb net
 cmp net/ptb/ptb.valid.txt made/simple-examples/data/ptb.valid.txt
 grep -qx 'http://www.fit.vutbr.cz/~imikolov/rnnlm/simple-examples.tgz' addresses
 
+# A set that is one file, as it comes.
+echo 'To be' >play
+echo "$(sha256sum <play | cut -d' ' -f1)  tinyshakespeare/input.txt" >>tool/get-data.sums
+network_with "$work/play"
+run 0 tool/get-data tinyshakespeare net
+cmp net/tinyshakespeare/input.txt play
+echo 'or not' >play
+run 2 tool/get-data tinyshakespeare bad --from play
+says 'wrong checksum' tinyshakespeare/input.txt
+leaves_nothing tinyshakespeare bad
+
 # Damage: a wrong checksum, half an archive, another archive.
 run 2 "$source/tools/get-data" cifar10 bad --from cifar-10-binary.tar.gz
 says 'wrong checksum' cifar10/data_batch_1.bin cifar10/data_batch_5.bin
@@ -121,7 +132,7 @@ leaves_nothing cifar10 bad
 run 2 tool/get-data
 says NAME
 run 2 tool/get-data mnist
-says cifar100 wikitext-2
+says cifar100 wikitext-2 tinyshakespeare
 run 2 tool/get-data ptb bad --from none.tgz
 says none.tgz
 run 2 tool/get-data ptb bad --from
@@ -129,7 +140,7 @@ run 2 tool/get-data ptb a b
 run 2 tool/get-data --help
 
 # Every set has checksums, each of the right length.
-for name in cifar10 cifar100 ptb wikitext-2; do
+for name in cifar10 cifar100 ptb wikitext-2 tinyshakespeare; do
   grep -Eq "^[0-9a-f]{64}  $name/" "$source/tools/get-data.sums"
 done
 ! grep -Evq '^[0-9a-f]{64}  [a-z0-9-]+/[A-Za-z0-9_.]+$' "$source/tools/get-data.sums"

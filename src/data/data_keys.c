@@ -12,7 +12,8 @@ static const sp_key keys[] = {
       "/usr/share/datasets; empty: the set's usual one",
       NULL },
     { "valid", SP_INT, AT(valid), "0", 0, 1e9,
-      "images of the training part held out for validation", NULL },
+      "images of the training part held out for validation; text has a file",
+      NULL },
     { "augment", SP_CHOICE, AT(augment), "none", 0, 0,
       "random changes of training images: pad and cut, mirror",
       SP_AUGMENT_CHOICES },
@@ -26,7 +27,7 @@ static const sp_key keys[] = {
       "mean and standard deviation: none is byte/255, half is to [-1,1]",
       SP_NORMALIZE_CHOICES },
     { "workers", SP_INT, AT(workers), "1", 1, 64,
-      "threads that prepare batches", NULL },
+      "threads that prepare batches of images", NULL },
 };
 
 const sp_section sp_data_section = {
