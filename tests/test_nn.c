@@ -116,6 +116,94 @@ START_TEST(linear_takes_its_options)
 }
 END_TEST
 
+START_TEST(an_embedding_is_one_table)
+{
+    net t = open_net(image);
+    sp_tensor *x = sp_input(t.g, "token", (sp_shape){ .t = 3, .n = 2 }, SP_I32);
+    sp_tensor *y =
+        sp_embedding(t.g, "e", x, (sp_embedding_opt){ .rows = 9, .out = 5 });
+    const sp_param *w = find(&t, "e.weight");
+
+    ck_assert_int_eq(y->shape.t, 3);
+    ck_assert_int_eq(y->shape.n, 2);
+    ck_assert_int_eq(y->shape.c, 5);
+    ck_assert_int_eq(w->dims[0], 9);
+    ck_assert_int_eq(w->dims[1], 5);
+    ck_assert_int_eq(w->init.kind, SP_UNIFORM);
+    ck_assert_float_eq(w->init.a, 0.1f);
+    sp_embedding(t.g, "f", x,
+                 (sp_embedding_opt){ .rows = 9, .out = 5, .bound = 1.0f });
+    ck_assert_float_eq(find(&t, "f.weight")->init.a, 1);
+    sp_embedding(t.g, "g", x, (sp_embedding_opt){ .rows = 9 });
+    ck_assert_int_eq(sp_compile(t.g), SP_EARG);
+    ck_assert_ptr_nonnull(
+        strstr(sp_last_error(), "g (embedding): 9 rows of 0"));
+    close_net(&t);
+}
+END_TEST
+
+/* A decoder tied to an embedding has the embedding's weights and a bias of its
+ * own, and the gradient is the sum of both uses'. */
+START_TEST(a_linear_layer_may_be_tied)
+{
+    sp_params *p = sp_params_new();
+    sp_graph *g = sp_graph_new(p, (sp_graph_opt){ .train = true });
+    sp_tensor *x = sp_input(g, "token", (sp_shape){ .n = 4 }, SP_I32);
+    sp_tensor *label = sp_input(g, "label", (sp_shape){ .n = 4 }, SP_I32);
+    sp_run run = { .n = 4, .t = 1, .train = true, .weight = 0.25 };
+    sp_gradcheck_result worst;
+
+    sp_push(g, "lm");
+    sp_tensor *e = sp_embedding(
+        g, "e", x, (sp_embedding_opt){ .rows = 7, .out = 5, .bound = 1.0f });
+    sp_tensor *y = sp_linear(
+        g, "fc", e, (sp_linear_opt){ .out = 7, .tied = "lm.e.weight" });
+    sp_pop(g);
+    sp_output(g, "loss", sp_cross_entropy(g, y, label, 0));
+    ck_assert_msg(sp_compile(g) == SP_OK, "%s", sp_last_error());
+    ck_assert_uint_eq(sp_params_count(p), 7 * 5 + 7);
+    ck_assert_ptr_null(sp_params_find(p, "lm.fc.weight"));
+    ck_assert_ptr_nonnull(sp_params_find(p, "lm.fc.bias"));
+    sp_params_init(p, 2);
+    memcpy(x->data, (int32_t[]){ 3, 0, 3, 6 }, 4 * sizeof(int32_t));
+    memcpy(label->data, (int32_t[]){ 0, 5, 1, 6 }, 4 * sizeof(int32_t));
+    sp_gradcheck(g, &run, 4e-3, 35, &worst);
+    ck_assert_uint_eq(worst.checked, 7 * 5 + 7);
+    ck_assert_double_lt(worst.error, 1e-3);
+    sp_graph_free(g);
+    sp_params_free(p);
+}
+END_TEST
+
+static const struct {
+    const char *to;
+    int out;
+    sp_err error;
+    const char *says;
+} bad_ties[] = {
+    { "e.weigt", 9, SP_EARG, "no trained parameter e.weigt" },
+    { "bn.running_mean", 9, SP_EARG, "no trained parameter bn.running_mean" },
+    { "e.weight", 8, SP_ESHAPE, "it must be 8 x 4" },
+    { "bn.weight", 4, SP_ESHAPE, "bn.weight cannot be tied" },
+};
+
+START_TEST(bad_ties_are_refused)
+{
+    net t = open_net((sp_shape){ .n = 2, .c = 4 });
+    sp_tensor *x = sp_input(t.g, "token", (sp_shape){ .n = 2 }, SP_I32);
+
+    sp_embedding(t.g, "e", x, (sp_embedding_opt){ .rows = 9, .out = 4 });
+    sp_norm(t.g, "bn", t.x, (sp_norm_opt){ 0 });
+    sp_linear(
+        t.g, "fc", t.x,
+        (sp_linear_opt){ .out = bad_ties[_i].out, .tied = bad_ties[_i].to });
+    ck_assert_int_eq(sp_compile(t.g), bad_ties[_i].error);
+    ck_assert_msg(strstr(sp_last_error(), bad_ties[_i].says) != NULL, "%s",
+                  sp_last_error());
+    close_net(&t);
+}
+END_TEST
+
 START_TEST(norm_has_two_parameters_and_two_buffers)
 {
     net t = open_net(image);
@@ -193,6 +281,10 @@ int main(void)
     tcase_add_test(tc, conv_takes_its_options);
     tcase_add_test(tc, linear_starts_as_pytorch_does);
     tcase_add_test(tc, linear_takes_its_options);
+    tcase_add_test(tc, an_embedding_is_one_table);
+    tcase_add_test(tc, a_linear_layer_may_be_tied);
+    tcase_add_loop_test(tc, bad_ties_are_refused, 0,
+                        sizeof bad_ties / sizeof *bad_ties);
     tcase_add_test(tc, norm_has_two_parameters_and_two_buffers);
     tcase_add_test(tc, scopes_nest_and_may_have_dots);
     tcase_add_loop_test(tc, bad_convolutions_are_refused, 0,

@@ -48,25 +48,36 @@ static sp_err check_states(const sp_node *n)
     return SP_OK;
 }
 
+/* The i-th parameter: w_ih, w_hh, or a bias. */
+static sp_err check_param(const sp_node *n, int i, int wide)
+{
+    const sp_param *p = n->p[i];
+    int in = n->x[0]->shape.c, hidden = n->x[1]->shape.c;
+    int columns = i == 0 ? in : hidden;
+
+    if (i < 2 && (p->ndim != 2 || p->dims[0] != wide || p->dims[1] != columns))
+        return sp_fail(SP_ESHAPE,
+                       "%s (%s): %s must be %d x %d, for %d inputs and states "
+                       "of %d",
+                       n->name, n->op->name, p->name, wide, columns, in,
+                       hidden);
+    if (i >= 2 && (p->ndim != 1 || p->dims[0] != wide))
+        return sp_fail(SP_ESHAPE,
+                       "%s (%s): %s must have %d elements, for states of %d",
+                       n->name, n->op->name, p->name, wide, hidden);
+    return SP_OK;
+}
+
 static sp_err check_params(const sp_node *n, int gates)
 {
-    int in = n->x[0]->shape.c, hidden = n->x[1]->shape.c;
+    int hidden = n->x[1]->shape.c;
 
     if (hidden > INT_MAX / gates)
         return sp_fail(SP_ESHAPE,
                        "%s (%s): %d gates of %d are more than 2^31 - 1",
                        n->name, n->op->name, gates, hidden);
-    for (int i = 0; i < n->p_count; i++) {
-        const sp_param *p = n->p[i];
-        int columns = i == 0 ? in : i == 1 ? hidden : 1;
-        if (p->ndim != (i < 2 ? 2 : 1) || p->dims[0] != gates * hidden ||
-            (i < 2 && p->dims[1] != columns))
-            return sp_fail(SP_ESHAPE,
-                           "%s (%s): %s must be %d x %d, for %d inputs and "
-                           "states of %d",
-                           n->name, n->op->name, p->name, gates * hidden,
-                           columns, in, hidden);
-    }
+    for (int i = 0; i < n->p_count; i++)
+        SP_TRY(check_param(n, i, gates * hidden));
     return SP_OK;
 }
 
