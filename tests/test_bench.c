@@ -35,7 +35,7 @@ static sp_config *config(const char *override)
 static int clocked(const char *override, int steps, sp_bench_op *ops)
 {
     sp_config *c = config(override);
-    sp_batch b = { .rows = BATCH, .n = BATCH };
+    sp_batch b = { .rows = BATCH, .targets = BATCH, .n = BATCH, .t = 1 };
     sp_op_clock clock;
     sp_step_result out;
     sp_session s;
@@ -43,7 +43,7 @@ static int clocked(const char *override, int steps, sp_bench_op *ops)
 
     ck_assert_int_eq(sp_session_open(&s, c, (sp_session_opt){ .train = true }),
                      SP_OK);
-    memset(s.train.image->data, 0, sp_count(s.train.image->shape) * F);
+    memset(s.train.input->data, 0, sp_count(s.train.input->shape) * F);
     memset(s.train.label->data, 0, sp_count(s.train.label->shape) * F);
     sp_op_clock_open(&clock, steps);
     s.watch = &clock.watch;

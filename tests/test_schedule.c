@@ -7,7 +7,8 @@
 #include "sprat/optim.h"
 
 extern const sp_schedule sp_schedule_constant, sp_schedule_step,
-    sp_schedule_cosine, sp_schedule_poly, sp_schedule_plateau;
+    sp_schedule_cosine, sp_schedule_poly, sp_schedule_plateau,
+    sp_schedule_epoch_decay;
 
 /* Settings of a schedule, filled through its keys; the widest is `step`. */
 typedef union settings {
@@ -162,6 +163,23 @@ END_TEST
 
 /* The factors are those of PyTorch 1.13's ReduceLROnPlateau(factor=0.5,
  * patience=1, threshold=0.1, min_lr=0.2) at rate 1. */
+/* The small model of Zaremba et al. 2014: 13 epochs, halved from the 5th on. */
+START_TEST(epoch_decay_begins_behind_the_full_rate)
+{
+    const sp_schedule *s = &sp_schedule_epoch_decay;
+    settings own = { 0 };
+
+    set_int(s, &own, "after", 4);
+    set(s, &own, "factor", 0.5);
+    for (int epoch = 0; epoch < 4; epoch++)
+        ck_assert_double_eq(at(s, &own, 0, epoch + 0.5), 1);
+    ck_assert_double_eq(at(s, &own, 0, 4), 0.5);
+    ck_assert_double_eq(at(s, &own, 0, 5.9), 0.25);
+    ck_assert_double_eq(at(s, &own, 0, 12), 1.0 / 512);
+    ck_assert_double_eq(s->last_epoch(&own), 4);
+}
+END_TEST
+
 START_TEST(plateau_follows_pytorch)
 {
     static const double loss[] = { 10, 9.5, 8.9, 8.9, 8.5, 8.1, 7,
@@ -224,6 +242,7 @@ int main(void)
     tcase_add_test(tc, cosine_runs_over_what_the_warmup_leaves);
     tcase_add_test(tc, a_warmup_beyond_the_end_stays_in_the_warmup);
     tcase_add_test(tc, poly_is_a_power_of_what_is_left);
+    tcase_add_test(tc, epoch_decay_begins_behind_the_full_rate);
     tcase_add_test(tc, plateau_follows_pytorch);
     tcase_add_test(tc, plateau_counts_a_loss_that_is_not_a_number_as_bad);
     tcase_add_loop_test(tc, every_schedule_starts_at_one, 0, 5);

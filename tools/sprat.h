@@ -20,7 +20,7 @@ enum {
 
 /* ---- Verbs and their arguments (sprat_args.c) --------------------------- */
 
-enum { SP_FLAGS_MAX = 4 };
+enum { SP_FLAGS_MAX = 5 };
 
 /* An option of a verb. */
 typedef struct sp_flag {
@@ -65,6 +65,10 @@ void sp_args_free(sp_args *a);
 /* The value given for an option of the verb, or NULL. */
 const char *sp_args_flag(const sp_args *a, const char *name);
 
+/* The same as a number of at least 0. */
+bool sp_args_number(const sp_args *a, const char *name, double fallback,
+                    double *out);
+
 /* The same as a whole number of at least 1, `fallback` if not given. False: it
  * was said on stderr what is wrong. */
 bool sp_args_count(const sp_args *a, const char *name, long fallback,
@@ -103,7 +107,8 @@ void sp_opened_free(sp_opened *o);
 /* ---- The verbs ----------------------------------------------------------- */
 
 extern const sp_verb sp_verb_train, sp_verb_resume;
-extern const sp_verb sp_verb_eval, sp_verb_verify, sp_verb_predict;
+extern const sp_verb sp_verb_eval, sp_verb_verify, sp_verb_predict,
+    sp_verb_sample;
 extern const sp_verb sp_verb_info, sp_verb_check, sp_verb_bench;
 extern const sp_verb sp_verb_list, sp_verb_gradcheck, sp_verb_version;
 

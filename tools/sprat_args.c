@@ -158,6 +158,24 @@ const char *sp_args_flag(const sp_args *a, const char *name)
     return i < 0 ? NULL : a->flags[i];
 }
 
+bool sp_args_number(const sp_args *a, const char *name, double fallback,
+                    double *out)
+{
+    const char *text = sp_args_flag(a, name);
+    char *end;
+
+    if (!text) {
+        *out = fallback;
+        return true;
+    }
+    *out = strtod(text, &end);
+    if (end == text || *end || !(*out >= 0 && *out <= 1e9)) {
+        sp_say("--%s %s: want a number from 0 to 1000000000", name, text);
+        return false;
+    }
+    return true;
+}
+
 bool sp_args_count(const sp_args *a, const char *name, long fallback, long *out)
 {
     const char *text = sp_args_flag(a, name);

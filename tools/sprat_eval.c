@@ -35,8 +35,14 @@ static int print_scores(const sp_args *a, const char *split,
     sp_json j = { 0 };
 
     if (!sp_args_flag(a, "json")) {
-        printf("%s of %s: %zu samples, loss %.4f, top-1 %.2f %%", split,
-               checkpoint, s->count, s->loss, s->top1);
+        bool text = isnan(s->top1);
+
+        printf("%s of %s: %zu %s, loss %.4f, ", split, checkpoint, s->count,
+               text ? "targets" : "samples", s->loss);
+        if (text)
+            printf("perplexity %.2f", exp(s->loss));
+        else
+            printf("top-1 %.2f %%", s->top1);
         if (!isnan(s->top5))
             printf(", top-5 %.2f %%", s->top5);
         printf("\n");
@@ -47,7 +53,10 @@ static int print_scores(const sp_args *a, const char *split,
     sp_json_text(&j, "checkpoint", checkpoint);
     sp_json_int(&j, "count", (int64_t)s->count);
     sp_json_number(&j, "loss", s->loss);
-    sp_json_number(&j, "top1", s->top1);
+    if (isnan(s->top1))
+        sp_json_number(&j, "ppl", exp(s->loss));
+    else
+        sp_json_number(&j, "top1", s->top1);
     if (!isnan(s->top5))
         sp_json_number(&j, "top5", s->top5);
     sp_json_close(&j);
@@ -113,9 +122,10 @@ const sp_verb sp_verb_eval = {
         { "json", NULL, "print one JSON object and nothing else" },
     },
     .examples =
-        "Every sample counts exactly once. The object's keys: split "
-        "checkpoint count\nloss top1 top5; percentages from 0 to 100, top5 "
-        "with more than 5 classes.\n\n"
+        "Every sample counts exactly once; of text, every token but the "
+        "first. The\nobject's keys: split checkpoint count loss top1 top5, "
+        "for text ppl in place of\nthe last two; percentages from 0 to 100, "
+        "top5 with more than 5 classes.\n\n"
         "  sprat eval runs/mine --checkpoint best\n"
         "  sprat eval runs/mine --split valid --json\n",
     .run = eval,

@@ -28,10 +28,11 @@ typedef struct sp_train_cfg {
     int epochs;
     int max_steps;      /* stop after so many steps; 0: no limit */
     double max_minutes; /* save and stop after so long; 0: no limit */
-    int batch;          /* samples of one step, the whole job's */
+    int batch; /* samples of one step, the whole job's; columns of text */
     int micro_batch; /* samples of one forward and backward; 0: all at once */
     bool drop_last;  /* leave out the last short batch of an epoch */
     int eval_batch;
+    int bptt; /* of text: tokens of each column in a step */
     int seed;
     int threads; /* 0: as many as the affinity mask allows */
     bool planner;
@@ -78,11 +79,13 @@ SP_MUST sp_err sp_resume(const sp_registry *r, const char *const *overrides,
 
 /* ---- Using what was trained -------------------------------------------- */
 
-/* Means over every sample of a part, each counted once. */
+/* Means over every sample of a part, each counted once; of text, over every
+ * token but the first. Perplexity is e^loss. */
 typedef struct sp_scores {
     size_t count;
-    double loss;       /* per sample, without label smoothing */
-    double top1, top5; /* percent; top5 is NAN with 5 classes or fewer */
+    double loss;       /* per sample or token, without label smoothing */
+    double top1, top5; /* percent; top5 is NAN with 5 classes or fewer, both
+                          are for text */
 } sp_scores;
 
 /* Score a checkpoint ("last", "best" or a folder in RUN/checkpoints), as the
@@ -114,6 +117,25 @@ typedef struct sp_predict_opt {
 } sp_predict_opt;
 
 SP_MUST sp_err sp_predict(const sp_registry *r, const sp_predict_opt *o);
+
+/* Let a model of text write: `tokens` of them, each drawn with the probability
+ * that the model gives it behind all before, at a temperature: logits are
+ * divided by it; 0 takes the most likely token. The text before the first is
+ * the end of a line, then `prompt`. `out` gets the prompt and what follows. The
+ * same options give the same text.
+ * Errors: SP_ECONFIG for a run on images; SP_EDATA for a prompt with a word or
+ * character that the vocabulary lacks; SP_ENUMERIC when the model's answer is
+ * not finite; those of reading the run. */
+typedef struct sp_sample_opt {
+    const char *run, *checkpoint; /* checkpoint NULL: the best */
+    const char *prompt;           /* NULL: none */
+    int64_t tokens;
+    double temperature;
+    uint64_t seed;
+    FILE *out;
+} sp_sample_opt;
+
+SP_MUST sp_err sp_sample(const sp_registry *r, const sp_sample_opt *o);
 
 /* Replay the first `steps` steps of a run and compare the hashes of all
  * parameters with those in hashes.jsonl. *compared: hashes that agreed.
@@ -169,7 +191,7 @@ typedef struct sp_bench_op {
 typedef struct sp_bench {
     double step_ms, step_ms_min, step_ms_max; /* median, extremes */
     double forward_ms, backward_ms, optim_ms, exchange_ms; /* medians */
-    double items_per_s;
+    double items_per_s; /* images or tokens */
     double gflops;      /* 2 x 3 x MACs over step_ms */
     double peak_gflops; /* measured by a loop of multiply-adds in this run */
     double fraction_of_peak;

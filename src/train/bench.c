@@ -22,12 +22,10 @@ typedef struct bench {
     double *times[COLUMNS];
 } bench;
 
-/* Noise and labels by chance, once: their values do not change the time. */
-static void fill(const sp_session *s)
+static void fill_images(const sp_session *s)
 {
-    float *x = s->train.image->data;
-    int *label = s->train.label->data;
-    size_t n = sp_count(s->train.image->shape);
+    float *x = s->train.input->data;
+    size_t n = sp_count(s->train.input->shape);
 
     for (size_t i = 0; i < n; i += 2) {
         uint32_t r[4];
@@ -37,15 +35,44 @@ static void fill(const sp_session *s)
         if (i + 1 < n)
             x[i + 1] = sp_normal(r[2], r[3]);
     }
-    for (int i = 0; i < s->train.rows; i++)
-        label[i] = i % s->classes;
+}
+
+/* Tokens by chance: they are spread over the vocabulary. */
+static void fill_text(const sp_session *s)
+{
+    int *token = s->train.input->data;
+    size_t n = sp_count(s->train.input->shape);
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t r[4];
+
+        sp_random((uint64_t)s->set.train->seed, SP_FOR_DATA, 0, i, r);
+        token[i] = (int)(r[0] % (uint32_t)s->classes);
+    }
+}
+
+/* Noise and labels by chance, once: their values do not change the time. */
+static void fill(const sp_session *s)
+{
+    int *label = s->train.label->data;
+    size_t n = sp_count(s->train.label->shape);
+
+    if (s->info.text)
+        fill_text(s);
+    else
+        fill_images(s);
+    for (size_t i = 0; i < n; i++)
+        label[i] = (int)(i % (size_t)s->classes);
 }
 
 static sp_err one(bench *b, int i)
 {
     sp_session *s = &b->s;
-    sp_batch batch = { .rows = (size_t)s->set.train->batch,
-                       .n = s->set.train->batch };
+    sp_batch batch = { .targets =
+                           (size_t)s->set.train->batch * (size_t)s->train.steps,
+                       .rows = (size_t)s->set.train->batch,
+                       .n = s->set.train->batch,
+                       .t = s->train.steps };
     double start = sp_now();
     sp_step_result r;
 
@@ -67,7 +94,7 @@ static sp_err one(bench *b, int i)
 static void report(bench *b, sp_bench *out)
 {
     const sp_session *s = &b->s;
-    double batch = s->set.train->batch;
+    double items = (double)s->set.train->batch * s->train.steps;
     int steps = b->opt.steps;
 
     *out = (sp_bench){
@@ -85,8 +112,8 @@ static void report(bench *b, sp_bench *out)
     /* Forward, and backward for inputs and for weights: three products; a
      * multiplication and an addition each. */
     out->gflops =
-        2 * 3 * sp_graph_macs(s->train.graph) * batch / (1e6 * out->step_ms);
-    out->items_per_s = batch / (1e-3 * out->step_ms);
+        2 * 3 * sp_graph_macs(s->train.graph) * items / (1e6 * out->step_ms);
+    out->items_per_s = items / (1e-3 * out->step_ms);
 }
 
 /* The operators' lines, and one each for the update and for the rest. The

@@ -35,9 +35,10 @@ static void free_name(const char *folder, int64_t step, char name[NAME_ROOM])
     }
 }
 
-static sp_err save_file(const char *folder, int file, const sp_session *s,
-                        sp_st_stamp *stamp)
+static sp_err save_file(const char *folder, int file,
+                        const sp_checkpoint_args *a, sp_st_stamp *stamp)
 {
+    const sp_session *s = a->session;
     char *path = sp_path(folder, "%s", sp_checkpoint_files[file]);
     sp_err e;
 
@@ -48,7 +49,8 @@ static sp_err save_file(const char *folder, int file, const sp_session *s,
     else if (file == SP_FILE_OPTIM)
         e = sp_optim_save(path, s->params, s->optim, stamp);
     else
-        e = sp_buffers_save(path, s->params, stamp);
+        e = sp_local_save(path, s->params,
+                          a->state->batch > 0 ? &s->train.carry : NULL, stamp);
     free(path);
     return e;
 }
@@ -76,6 +78,8 @@ static sp_err save_files(const char *folder, const sp_checkpoint_args *a)
         .batches = a->batches,
         .batch = s->set.train->batch,
         .state = *a->state,
+        .text = s->info.text,
+        .chars = s->info.chars,
         .h = s->info.h,
         .w = s->info.w,
         .c = s->info.c,
@@ -92,7 +96,7 @@ static sp_err save_files(const char *folder, const sp_checkpoint_args *a)
     if (e == SP_OK)
         e = sp_graph_tiles(s->train.graph, &m.winograd);
     for (int i = 0; e == SP_OK && i < SP_CHECKPOINT_FILES; i++)
-        e = save_file(folder, i, s, &m.stamps[i]);
+        e = save_file(folder, i, a, &m.stamps[i]);
     if (e == SP_OK)
         e = sp_manifest_write(folder, &m);
     if (e == SP_OK)
@@ -226,6 +230,30 @@ sp_err sp_checkpoint_load(const sp_checkpoint *c, sp_params *p)
     return e;
 }
 
+static const char *kind(bool text) { return text ? "text" : "images"; }
+
+sp_err sp_checkpoint_fits(const sp_checkpoint *c, const sp_data_info *i)
+{
+    const sp_manifest *m = &c->manifest;
+
+    if (m->text != i->text)
+        return sp_fail(SP_ECONFIG, "%s: was trained on %s, the data are %s",
+                       c->folder, kind(m->text), kind(i->text));
+    if (m->classes != i->classes)
+        return sp_fail(SP_ECONFIG,
+                       "%s: was trained on %d classes or words, the data have "
+                       "%d: use the data that the run began with",
+                       c->folder, m->classes, i->classes);
+    for (int k = 0; m->class_names && i->class_names && k < m->classes; k++)
+        if (strcmp(m->class_names[k], i->class_names[k]) != 0)
+            return sp_fail(SP_ECONFIG,
+                           "%s: number %d of its classes or words is \"%s\", "
+                           "in the data it is \"%s\": use the data that the "
+                           "run began with",
+                           c->folder, k, m->class_names[k], i->class_names[k]);
+    return SP_OK;
+}
+
 static sp_err load_optim(const sp_checkpoint *c, sp_session *s)
 {
     const char *name = s->set.optimizer->entry.name;
@@ -251,7 +279,8 @@ sp_err sp_checkpoint_load_all(const sp_checkpoint *c, sp_session *s)
     sp_err e = path ? sp_checkpoint_load(c, s->params) : no_memory();
 
     if (e == SP_OK)
-        e = sp_buffers_load(path, s->params);
+        e = sp_local_load(path, s->params,
+                          c->manifest.state.batch > 0 ? &s->train.carry : NULL);
     if (e == SP_OK)
         e = load_optim(c, s);
     free(path);

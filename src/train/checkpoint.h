@@ -38,6 +38,12 @@ SP_MUST sp_err sp_checkpoint_open(sp_checkpoint *c, const char *run,
                                   const char *name);
 void sp_checkpoint_close(sp_checkpoint *c);
 
+/* Whether the data have the classes, or for text the vocabulary, that the
+ * checkpoint was trained on, in the same order. Errors: SP_ECONFIG, naming the
+ * first that differs. */
+SP_MUST sp_err sp_checkpoint_fits(const sp_checkpoint *c,
+                                  const sp_data_info *info);
+
 /* Read its weights, for evaluation. Errors: SP_EFORMAT for another model. */
 SP_MUST sp_err sp_checkpoint_load(const sp_checkpoint *c, sp_params *p);
 

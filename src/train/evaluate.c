@@ -38,22 +38,39 @@ typedef struct sums {
     double loss;
 } sums;
 
-static void score_batch(sp_session *s, const sp_batch *b, sums *sum)
+static void rank_images(const sp_session *s, const sp_batch *b, sums *sum)
 {
-    size_t pixels = (size_t)s->info.h * (size_t)s->info.w * (size_t)s->info.c;
-    sp_run run = { .n = b->n, .t = 1, .weight = 1 };
     const float *logits = s->eval.logits->data;
 
-    memcpy(s->eval.image->data, b->x, (size_t)b->n * pixels * sizeof(float));
-    memcpy(s->eval.label->data, b->labels, (size_t)b->n * sizeof(int));
-    sp_forward(s->eval.graph, &run);
-    sum->loss += sp_loss(s->eval.graph, &run);
-    sum->count += (size_t)b->n;
     for (int i = 0; i < b->n; i++, logits += s->classes) {
         int rank = sp_rank_of(logits, s->classes, b->labels[i]);
         sum->top1 += rank == 0;
         sum->top5 += rank < TOP;
     }
+}
+
+static void score_batch(sp_session *s, const sp_batch *b, sums *sum)
+{
+    size_t pixels = (size_t)s->info.h * (size_t)s->info.w * (size_t)s->info.c;
+    size_t rows = (size_t)b->n * (size_t)b->t;
+    sp_run run = { .n = b->n, .t = b->t, .weight = 1 };
+    sp_carry *carry = &s->eval.carry;
+
+    if (s->info.text)
+        memcpy(s->eval.input->data, b->tokens, rows * sizeof(int));
+    else
+        memcpy(s->eval.input->data, b->x, rows * pixels * sizeof(float));
+    memcpy(s->eval.label->data, b->labels, rows * sizeof(int));
+    if (b->index == 0)
+        sp_carry_reset(carry);
+    sp_carry_put(carry, s->eval.graph, 0, b->n);
+    sp_forward(s->eval.graph, &run);
+    sp_carry_take(carry, s->eval.graph, 0, b->n);
+    sp_carry_advance(carry);
+    sum->loss += sp_loss(s->eval.graph, &run);
+    sum->count += rows;
+    if (!s->info.text)
+        rank_images(s, b, sum);
 }
 
 static sp_err score_part(sp_session *s, sp_loader *l, sp_must_stop stop,
@@ -86,6 +103,8 @@ sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
                               .data = s->data,
                               .part = part,
                               .batch = (size_t)s->eval.rows,
+                              .steps = s->eval.steps,
+                              .scoring = true,
                               .ranks = 1,
                           });
     if (e == SP_OK)
@@ -96,10 +115,13 @@ sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
     *out = (sp_scores){
         .count = sum.count,
         .loss = sum.loss / (double)sum.count,
-        .top1 = 100.0 * (double)sum.top1 / (double)sum.count,
-        .top5 = s->classes > TOP ? 100.0 * (double)sum.top5 / (double)sum.count
-                                 : NAN,
+        .top1 = NAN,
+        .top5 = NAN,
     };
+    if (!s->info.text)
+        out->top1 = 100.0 * (double)sum.top1 / (double)sum.count;
+    if (!s->info.text && s->classes > TOP)
+        out->top5 = 100.0 * (double)sum.top5 / (double)sum.count;
     return SP_OK;
 }
 
@@ -119,6 +141,8 @@ sp_err sp_eval(const sp_registry *r, const char *run, const char *checkpoint,
                                               .data = true,
                                               .no_init = true,
                                               .tiles = k.manifest.winograd });
+    if (e == SP_OK)
+        e = sp_checkpoint_fits(&k, &s.info);
     if (e == SP_OK)
         e = sp_checkpoint_load(&k, s.params);
     if (e == SP_OK)

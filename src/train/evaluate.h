@@ -8,9 +8,10 @@
 typedef bool (*sp_must_stop)(const void *arg);
 
 /* Score every sample of a part once, in its order, without augmentation, with
- * the session's evaluation program. `stop` (may be NULL) is asked before each
- * batch.
- * Errors: SP_EARG for an empty part, SP_ESTOPPED, those of reading. */
+ * the session's evaluation program; of text, every token but the first, in
+ * train.eval_batch columns that each begin with states of zero. `stop` (may be
+ * NULL) is asked before each batch. Errors: SP_EARG for an empty part,
+ * SP_ESTOPPED, those of reading. */
 SP_MUST sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
                            const void *arg, sp_scores *out);
 

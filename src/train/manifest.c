@@ -24,12 +24,16 @@ enum {
 };
 
 /* What the network sees, so that it can be used without the data set. */
-static void write_images(sp_json *j, const sp_manifest *m)
+static void write_data(sp_json *j, const sp_manifest *m)
 {
-    sp_json_open(j, "images");
-    sp_json_int(j, "height", m->h);
-    sp_json_int(j, "width", m->w);
-    sp_json_int(j, "channels", m->c);
+    sp_json_open(j, m->text ? "text" : "images");
+    if (!m->text) {
+        sp_json_int(j, "height", m->h);
+        sp_json_int(j, "width", m->w);
+        sp_json_int(j, "channels", m->c);
+    }
+    if (m->text)
+        sp_json_text(j, "level", m->chars ? "char" : "word");
     sp_json_int(j, "classes", m->classes);
     if (m->class_names) {
         sp_json_list(j, "class_names");
@@ -54,7 +58,7 @@ static void write_body(sp_json *j, const sp_manifest *m)
     sp_json_open(j, "state");
     sp_train_state_write(j, &m->state);
     sp_json_close(j);
-    write_images(j, m);
+    write_data(j, m);
     sp_json_open(j, "files");
     for (int i = 0; i < SP_CHECKPOINT_FILES; i++) {
         sp_json_open(j, sp_checkpoint_files[i]);
@@ -173,19 +177,15 @@ static sp_err read_size(const sp_json_value *object, const char *key, int *out)
     return SP_OK;
 }
 
-static sp_err read_images(const sp_json_value *images, sp_manifest *m)
+static sp_err read_names(const sp_json_value *data, sp_manifest *m)
 {
-    const sp_json_value *names = sp_json_find(images, "class_names"), *name;
+    const sp_json_value *names = sp_json_find(data, "class_names"), *name;
 
-    SP_TRY(read_size(images, "height", &m->h));
-    SP_TRY(read_size(images, "width", &m->w));
-    SP_TRY(read_size(images, "channels", &m->c));
-    SP_TRY(read_size(images, "classes", &m->classes));
     if (!names)
         return SP_OK;
     if (names->kind != SP_JSON_LIST || names->count != (size_t)m->classes)
         return sp_fail(SP_EFORMAT, "%s: class_names: not a list of %d",
-                       images->where, m->classes);
+                       data->where, m->classes);
     m->class_names = calloc(names->count, sizeof *m->class_names);
     if (!m->class_names)
         return sp_fail(SP_ENOMEM, "out of memory");
@@ -193,7 +193,7 @@ static sp_err read_images(const sp_json_value *images, sp_manifest *m)
     for (int i = 0; i < m->classes; i++, name = name->next) {
         if (name->kind != SP_JSON_TEXT)
             return sp_fail(SP_EFORMAT, "%s: class_names: not all are texts",
-                           images->where);
+                           data->where);
         m->class_names[i] = sp_copy(name->text, strlen(name->text));
         if (!m->class_names[i])
             return sp_fail(SP_ENOMEM, "out of memory");
@@ -201,9 +201,29 @@ static sp_err read_images(const sp_json_value *images, sp_manifest *m)
     return SP_OK;
 }
 
+static sp_err read_data(const sp_json_value *root, sp_manifest *m)
+{
+    const sp_json_value *data;
+    const char *level;
+
+    m->text = sp_json_find(root, "text") != NULL;
+    SP_TRY(
+        sp_json_get(root, m->text ? "text" : "images", SP_JSON_OBJECT, &data));
+    if (!m->text) {
+        SP_TRY(read_size(data, "height", &m->h));
+        SP_TRY(read_size(data, "width", &m->w));
+        SP_TRY(read_size(data, "channels", &m->c));
+    } else {
+        SP_TRY(sp_json_get_text(data, "level", &level));
+        m->chars = strcmp(level, "char") == 0;
+    }
+    SP_TRY(read_size(data, "classes", &m->classes));
+    return read_names(data, m);
+}
+
 static sp_err read_body(const sp_json_value *root, sp_manifest *m)
 {
-    const sp_json_value *state, *images;
+    const sp_json_value *state;
     const char *version, *stage;
     int64_t format;
 
@@ -226,8 +246,7 @@ static sp_err read_body(const sp_json_value *root, sp_manifest *m)
     SP_TRY(sp_train_state_read(state, &m->state));
     SP_TRY(sp_json_get_int(root, "batches", &m->batches));
     SP_TRY(sp_json_get_int(root, "batch_size", &m->batch));
-    SP_TRY(sp_json_get(root, "images", SP_JSON_OBJECT, &images));
-    SP_TRY(read_images(images, m));
+    SP_TRY(read_data(root, m));
     SP_TRY(read_stamps(root, m));
     SP_TRY(read_text(root, "isa", &m->isa));
     SP_TRY(read_winograd(root, m));

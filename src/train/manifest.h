@@ -22,8 +22,9 @@ typedef struct sp_manifest {
     int64_t batches; /* of an epoch, and ... */
     int64_t batch;   /* ... their samples: what state.batch counts */
     sp_train_state state;
+    bool text, chars;   /* what it was trained on: sp_data_info */
     int h, w, c;        /* of the images */
-    int classes;        /* of the data set */
+    int classes;        /* of the data set; tokens of the vocabulary */
     char **class_names; /* or NULL */
 } sp_manifest;
 

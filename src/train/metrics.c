@@ -1,6 +1,7 @@
 /* Lines for programs. */
 #include "train/metrics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ sp_err sp_metrics_step(sp_metrics *m, const sp_step_line *line)
     sp_json_int(&j, "step", line->step);
     sp_json_number(&j, "lr", line->lr);
     sp_json_number(&j, "train_loss", line->loss);
-    sp_json_number(&j, "train_top1", line->top1);
+    if (!isnan(line->top1))
+        sp_json_number(&j, "train_top1", line->top1);
     sp_json_number(&j, "grad_norm", line->norm);
     sp_json_number(&j, "items_per_s", line->items_per_s);
     sp_json_close(&j);

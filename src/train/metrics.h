@@ -25,7 +25,9 @@ void sp_metrics_close(sp_metrics *m);
 /* What a step line says; means over the steps since the line before. */
 typedef struct sp_step_line {
     int64_t epoch, step; /* both from 1 */
-    double lr, loss, top1, norm, items_per_s;
+    double lr, loss;
+    double top1; /* NAN: text, left out */
+    double norm, items_per_s;
 } sp_step_line;
 
 /* Append one line, which is in the file when the call returns. Errors:

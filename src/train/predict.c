@@ -86,7 +86,7 @@ static sp_err predict_file(predictor *p, const char *file)
     int *label = s->eval.label->data;
 
     SP_TRY(sp_png_read(file, p->info.h, p->info.w, p->info.c, true, p->image));
-    sp_augment_apply(&p->augment, (sp_cut){ 0 }, p->image, s->eval.image->data);
+    sp_augment_apply(&p->augment, (sp_cut){ 0 }, p->image, s->eval.input->data);
     *label = 0; /* of no consequence: the loss is not looked at */
     sp_forward(s->eval.graph, &run);
     rank(s->eval.logits->data, s->classes, &out);

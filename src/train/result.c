@@ -13,30 +13,24 @@ void sp_trainer_header(sp_trainer *t)
 {
     const sp_session *s = &t->session;
     const sp_settings *set = &s->set;
-    const size_t *count = s->data->count;
     sp_report *r = &t->report;
+    char text[SP_DESCRIBE_ROOM];
 
     sp_report_line(r, "run      %s", t->dir.path);
-    sp_report_line(r, "model    %s: %zu parameters, %.1f million MACs a sample",
-                   set->model->entry.name, sp_params_count(s->params),
-                   sp_graph_macs(s->train.graph) / 1e6);
-    sp_report_line(r,
-                   "data     %s%s%s: %zu training, %zu validation, %zu test "
-                   "images of %dx%dx%d in %d classes",
-                   set->set->entry.name, s->data->root ? " in " : "",
-                   s->data->root ? s->data->root : "", count[SP_PART_TRAIN],
-                   count[SP_PART_VALID], count[SP_PART_TEST], s->info.h,
-                   s->info.w, s->info.c, s->info.classes);
-    sp_report_line(r,
-                   "batch    %d, all on this rank%s; %" PRId64
-                   " steps an epoch, %" PRId64 " in all%s",
-                   set->train->batch,
-                   s->train.rows < set->train->batch ? ", in micro-batches"
-                                                     : "",
-                   t->batches, sp_trainer_steps(t),
-                   sp_trainer_steps(t) < t->batches * set->train->epochs
-                       ? " (train.max_steps)"
-                       : "");
+    sp_describe_model(s, text);
+    sp_report_line(r, "model    %s", text);
+    sp_describe_data(s, text);
+    sp_report_line(r, "data     %s", text);
+    sp_describe_batch(s, text);
+    sp_report_line(
+        r,
+        "batch    %s, all on this rank%s; %" PRId64 " steps an epoch, %" PRId64
+        " in all%s",
+        text, s->train.rows < set->train->batch ? ", in micro-batches" : "",
+        t->batches, sp_trainer_steps(t),
+        sp_trainer_steps(t) < t->batches * set->train->epochs
+            ? " (train.max_steps)"
+            : "");
     sp_report_line(r, "rate     %g at step %" PRId64 ": optim.lr %g, %s, %s%s",
                    sp_trainer_rate(t), t->state.step, set->optim->lr,
                    set->optimizer->entry.name, set->schedule->entry.name,

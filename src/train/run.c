@@ -135,6 +135,7 @@ static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p)
                                              .data = true,
                                              .no_init = true,
                                              .tiles = p->manifest.winograd }));
+    SP_TRY(sp_checkpoint_fits(p, &t->session.info));
     SP_TRY(sp_trainer_load(t));
     SP_TRY(check_position(t, &p->manifest));
     SP_TRY(sp_checkpoint_load_all(p, &t->session));
@@ -164,7 +165,7 @@ static sp_err go_on(sp_trainer *t, sp_config *c, bool changed)
                        t->state.epoch < t->session.set.train->epochs
                            ? "train.max_steps"
                            : "train.epochs");
-        return finish(t, SP_OK);
+        return finish(t, sp_trainer_test(t));
     }
     if (changed)
         SP_TRY(write_config(t));

@@ -6,6 +6,24 @@
 #include "train/keys.h"
 #include "train/weights.h"
 
+static const char *kind(bool text)
+{
+    return text ? "tokens of text" : "images";
+}
+
+static sp_err check_kind(const sp_session *s)
+{
+    const sp_model *m = s->set.model;
+
+    if (m->text == s->info.text)
+        return SP_OK;
+    return sp_fail(SP_ECONFIG,
+                   "model.name: %s takes %s, but the data set %s gives %s: "
+                   "choose another model or other data",
+                   m->entry.name, kind(m->text), s->set.set->entry.name,
+                   kind(s->info.text));
+}
+
 /* Image size and classes: from the opened data set, from its keys alone, or as
  * the caller knows them. */
 static sp_err open_data(sp_session *s, sp_session_opt opt)
@@ -21,6 +39,7 @@ static sp_err open_data(sp_session *s, sp_session_opt opt)
         SP_TRY(sp_dataset_open(&s->data, set->set, set->set_own, set->data));
         s->info = s->data->info;
     }
+    SP_TRY(check_kind(s));
     s->classes =
         set->model_cfg->classes ? set->model_cfg->classes : s->info.classes;
     if (s->classes < s->info.classes)
@@ -42,7 +61,7 @@ static sp_err check_batch(const sp_session *s)
                        "data.valid holds out all training samples of %s: make "
                        "it smaller",
                        s->set.set->entry.name);
-    if (cfg->drop_last && (size_t)cfg->batch > samples)
+    if (!s->info.text && cfg->drop_last && (size_t)cfg->batch > samples)
         return sp_fail(SP_ECONFIG,
                        "%s: train.batch is %d, but there are only %zu training "
                        "samples: make it smaller, or set train.drop_last=false",
@@ -83,39 +102,55 @@ static sp_tensor *record_model(const sp_session *s, sp_graph *g, sp_tensor *x)
         return x;
     }
     z = y->shape;
-    if (y->dtype != SP_F32 || z.t != 1 || z.n != x->shape.n || z.h != 1 ||
-        z.w != 1 || z.c != s->classes)
+    if (y->dtype != SP_F32 || z.t != x->shape.t || z.n != x->shape.n ||
+        z.h != 1 || z.w != 1 || z.c != s->classes)
         sp_graph_fail(g, SP_ESHAPE,
                       "model %s: its builder gives %d x %d rows of %d x %d x "
-                      "%d for %d images; must be a row of 1 x 1 x %d floats "
+                      "%d for %d %s; must be a row of 1 x 1 x %d floats "
                       "for each, a logit for each class",
-                      m->entry.name, z.t, z.n, z.h, z.w, z.c, x->shape.n,
-                      s->classes);
+                      m->entry.name, z.t, z.n, z.h, z.w, z.c,
+                      x->shape.t * x->shape.n, kind(s->info.text), s->classes);
     return y;
 }
 
-/* Record the network and its loss for up to `rows` samples. */
-static sp_err open_program(sp_session *s, sp_program *p, sp_graph_opt opt,
-                           int rows)
+static sp_tensor *record_input(const sp_session *s, const sp_program *p)
 {
     const sp_data_info *i = &s->info;
+
+    if (i->text)
+        return sp_input(p->graph, "token",
+                        (sp_shape){ .t = p->steps, .n = p->rows }, SP_I32);
+    return sp_input(p->graph, "image",
+                    (sp_shape){ 1, p->rows, i->h, i->w, i->c }, SP_F32);
+}
+
+/* Record the network and its loss for up to `rows` samples, or columns of text
+ * of up to `steps` tokens. */
+static sp_err open_program(sp_session *s, sp_program *p, sp_graph_opt opt,
+                           int rows, int steps)
+{
+    bool kept = !(s->info.text && opt.train);
     sp_graph *g = sp_graph_new(s->params, opt);
-    sp_tensor *loss;
+    sp_tensor *logits, *loss;
 
     if (!g)
         return sp_fail(SP_ENOMEM, "recording the program: out of memory");
     p->graph = g;
     p->rows = rows;
-    p->image =
-        sp_input(g, "image", (sp_shape){ 1, rows, i->h, i->w, i->c }, SP_F32);
-    p->label = sp_input(g, "label", (sp_shape){ .n = rows, .c = 1 }, SP_I32);
-    p->logits = record_model(s, g, p->image);
+    p->steps = s->info.text ? steps : 1;
+    p->input = record_input(s, p);
+    p->label =
+        sp_input(g, "label", (sp_shape){ .t = p->steps, .n = rows }, SP_I32);
+    logits = record_model(s, g, p->input);
     /* Smoothing is a means of training; scores are of the plain loss. */
-    loss = sp_cross_entropy(g, p->logits, p->label,
+    loss = sp_cross_entropy(g, logits, p->label,
                             opt.train ? (float)s->set.train->label_smoothing
                                       : 0.0f);
     sp_output(g, "loss", loss);
-    sp_output(g, "logits", p->logits);
+    if (kept) {
+        p->logits = logits;
+        sp_output(g, "logits", logits);
+    }
     return sp_compile(g);
 }
 
@@ -128,10 +163,12 @@ static sp_err open_programs(sp_session *s, sp_session_opt opt)
     if (!s->params)
         return sp_fail(SP_ENOMEM, "out of memory");
     if (opt.train)
-        SP_TRY(open_program(s, &s->train, graph_opt(s, true, &opt), rows));
+        SP_TRY(open_program(s, &s->train, graph_opt(s, true, &opt), rows,
+                            cfg->bptt));
     if (opt.eval)
         SP_TRY(open_program(s, &s->eval, graph_opt(s, false, &opt),
-                            opt.eval_rows ? opt.eval_rows : cfg->eval_batch));
+                            opt.eval_rows ? opt.eval_rows : cfg->eval_batch,
+                            opt.eval_steps ? opt.eval_steps : cfg->bptt));
     s->isa = sp_graph_isa(opt.train ? s->train.graph : s->eval.graph);
     return SP_OK;
 }
@@ -140,6 +177,11 @@ static sp_err open_values(sp_session *s, sp_session_opt opt)
 {
     const sp_settings *set = &s->set;
 
+    if (opt.train)
+        SP_TRY(
+            sp_carry_open(&s->train.carry, s->train.graph, set->train->batch));
+    if (opt.eval)
+        SP_TRY(sp_carry_open(&s->eval.carry, s->eval.graph, s->eval.rows));
     sp_params_init(s->params, (uint64_t)set->train->seed);
     if (set->model_cfg->init[0] && !opt.no_init)
         SP_TRY(sp_weights_load(set->model_cfg->init, s->params));
@@ -180,9 +222,29 @@ sp_err sp_session_open(sp_session *s, const sp_config *c, sp_session_opt opt)
     return sp_settings_locate(c, e);
 }
 
+sp_err sp_session_batches(const sp_session *s, sp_loader **out)
+{
+    const sp_train_cfg *cfg = s->set.train;
+    sp_loader_opt opt = {
+        .data = s->data,
+        .part = SP_PART_TRAIN,
+        .batch = (size_t)cfg->batch,
+        .steps = cfg->bptt,
+        .ranks = 1,
+        .shuffle = true,
+        .augment = true,
+        .drop_last = cfg->drop_last,
+        .seed = (uint64_t)cfg->seed,
+    };
+
+    return sp_settings_locate(s->set.config, sp_loader_new(out, &opt));
+}
+
 void sp_session_close(sp_session *s)
 {
     sp_optim_free(s->optim);
+    sp_carry_close(&s->train.carry);
+    sp_carry_close(&s->eval.carry);
     sp_graph_free(s->train.graph);
     sp_graph_free(s->eval.graph);
     sp_params_free(s->params);

@@ -5,10 +5,11 @@
 #define SP_TRAIN_SESSION_H
 
 #include "base/text.h"
-#include "data/dataset.h"
+#include "data/loader.h"
 #include "optim/optim.h"
 #include "sprat/model.h"
 #include "sprat/train.h"
+#include "train/carry.h"
 
 /* A configuration, by its sections' types. Pointers into the sp_config. */
 typedef struct sp_settings {
@@ -45,13 +46,16 @@ sp_err sp_settings_locate(const sp_config *c, sp_err e);
 /* A recorded and compiled program with the tensors that matter. */
 typedef struct sp_program {
     sp_graph *graph;
-    sp_tensor *image, *label, *logits;
-    int rows; /* capacity */
+    sp_tensor *input, *label;
+    sp_tensor *logits; /* NULL: not kept, as for training on text, where they
+                          are large */
+    int rows, steps;   /* capacity; steps: of time, 1 for images */
+    sp_carry carry;    /* states between batches; of text */
 } sp_program;
 
 typedef struct sp_session {
     sp_settings set;
-    sp_data_info info; /* image size and classes */
+    sp_data_info info; /* image size and classes, or text */
     int classes;
     int threads;
     const char *isa;
@@ -70,6 +74,7 @@ typedef struct sp_session_opt {
     bool no_memory;    /* plan but allocate nothing: for reports */
     bool no_init;      /* leave `model.init` out: weights come from elsewhere */
     int eval_rows;     /* 0: train.eval_batch */
+    int eval_steps;    /* 0: train.bptt; of text */
     const char *tiles; /* sp_graph_opt.tiles: of the run's checkpoint */
     const sp_data_info *info; /* instead of the data set's description */
 } sp_session_opt;
@@ -80,5 +85,18 @@ typedef struct sp_session_opt {
 SP_MUST sp_err sp_session_open(sp_session *s, const sp_config *c,
                                sp_session_opt opt);
 void sp_session_close(sp_session *s);
+
+/* The batches of the training part of an open session that has data; the
+ * caller frees them before it closes the session. Errors: those of
+ * sp_loader_new(). */
+SP_MUST sp_err sp_session_batches(const sp_session *s, sp_loader **out);
+
+/* What the session's model, opened data and batches are, in a line each, for
+ * people (describe.c). */
+enum { SP_DESCRIBE_ROOM = 512 };
+
+void sp_describe_model(const sp_session *s, char out[SP_DESCRIBE_ROOM]);
+void sp_describe_data(const sp_session *s, char out[SP_DESCRIBE_ROOM]);
+void sp_describe_batch(const sp_session *s, char out[SP_DESCRIBE_ROOM]);
 
 #endif

@@ -15,23 +15,11 @@ static const struct {
     const char *key;
     size_t offset;
 } fields[] = {
-    AT(epoch),
-    AT(step),
-    AT(lr),
-    AT(train_loss),
-    AT(train_top1),
-    AT(valid_loss),
-    AT(valid_top1),
-    AT(valid_top5),
-    AT(test_loss),
-    AT(test_top1),
-    AT(test_top5),
-    AT(seconds),
-    AT(items_per_s),
-    AT(dense_bytes),
-    AT(packet_bytes),
-    AT(mpi_bytes),
-    AT(compression_ratio),
+    AT(epoch),        AT(step),         AT(lr),         AT(train_loss),
+    AT(train_top1),   AT(valid_loss),   AT(valid_top1), AT(valid_top5),
+    AT(test_loss),    AT(test_top1),    AT(test_top5),  AT(train_ppl),
+    AT(valid_ppl),    AT(test_ppl),     AT(seconds),    AT(items_per_s),
+    AT(dense_bytes),  AT(packet_bytes), AT(mpi_bytes),  AT(compression_ratio),
     AT(peak_rss_mib),
 };
 
@@ -187,12 +175,43 @@ sp_err sp_train_state_read(const sp_json_value *object, sp_train_state *s)
     return read_line(object, "best_epoch", &s->best);
 }
 
+/* What may compare epochs, the first that there is. */
+static const struct {
+    const char *name;
+    size_t offset;
+    double sign; /* -1: less is better */
+} scores[] = {
+    { "valid_top1", offsetof(sp_epoch_line, valid_top1), 1 },
+    { "valid_ppl", offsetof(sp_epoch_line, valid_ppl), -1 },
+    { "test_top1", offsetof(sp_epoch_line, test_top1), 1 },
+    { "test_ppl", offsetof(sp_epoch_line, test_ppl), -1 },
+};
+
+enum { SCORES = sizeof scores / sizeof *scores };
+
+static double value_at(const sp_epoch_line *line, size_t offset)
+{
+    return *(const double *)(const void *)((const char *)line + offset);
+}
+
+/* The number of the score of a line; that of the last if there is none. */
+static int score_of(const sp_epoch_line *line)
+{
+    int i = 0;
+
+    while (i < SCORES - 1 && isnan(value_at(line, scores[i].offset)))
+        i++;
+    return i;
+}
+
 double sp_epoch_line_score(const sp_epoch_line *line)
 {
-    return isnan(line->valid_top1) ? line->test_top1 : line->valid_top1;
+    int i = score_of(line);
+
+    return scores[i].sign * value_at(line, scores[i].offset);
 }
 
 const char *sp_epoch_line_score_name(const sp_epoch_line *line)
 {
-    return isnan(line->valid_top1) ? "test_top1" : "valid_top1";
+    return scores[score_of(line)].name;
 }

@@ -15,6 +15,7 @@ typedef struct sp_epoch_line {
     double train_loss, train_top1;
     double valid_loss, valid_top1, valid_top5;
     double test_loss, test_top1, test_top5;
+    double train_ppl, valid_ppl, test_ppl; /* of text: e^loss */
     double seconds, items_per_s;
     double dense_bytes, packet_bytes, mpi_bytes, compression_ratio;
     double peak_rss_mib;
@@ -61,8 +62,9 @@ void sp_train_state_write(sp_json *j, const sp_train_state *s);
 SP_MUST sp_err sp_train_state_read(const sp_json_value *object,
                                    sp_train_state *s);
 
-/* The score by which epochs are compared (higher is better), and its name:
- * accuracy on the held-out part, without one on the test part. NAN: none. */
+/* The score by which epochs are compared (higher is better), and the name of
+ * what it is: accuracy, or for text less perplexity, on the validation part,
+ * without one on the test part. NAN: none. */
 double sp_epoch_line_score(const sp_epoch_line *line);
 const char *sp_epoch_line_score_name(const sp_epoch_line *line);
 

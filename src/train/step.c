@@ -16,10 +16,10 @@ static sp_run part_run(const sp_session *s, const sp_batch *b, int64_t step,
 
     return (sp_run){
         .n = n < s->train.rows ? n : s->train.rows,
-        .t = 1,
+        .t = b->t,
         .train = true,
         .add = first > 0,
-        .weight = 1.0 / (double)b->rows,
+        .weight = 1.0 / (double)b->targets,
         .seed = (uint64_t)s->set.train->seed,
         .step = step,
         .row = (int64_t)b->row + first,
@@ -27,23 +27,48 @@ static sp_run part_run(const sp_session *s, const sp_batch *b, int64_t step,
     };
 }
 
+/* Of every time step, columns [first, first + n). */
+static void copy_columns(const sp_batch *b, const int *from, int first, int n,
+                         void *to)
+{
+    for (int t = 0; t < b->t; t++)
+        memcpy((int *)to + (size_t)t * (size_t)n,
+               from + (size_t)t * (size_t)b->n + first,
+               (size_t)n * sizeof(int));
+}
+
 static void fill(const sp_session *s, const sp_batch *b, int first, int n)
 {
     size_t pixels = (size_t)s->info.h * (size_t)s->info.w * (size_t)s->info.c;
 
-    if (!b->x)
+    if (b->tokens)
+        copy_columns(b, b->tokens, first, n, s->train.input->data);
+    else if (b->x)
+        memcpy(s->train.input->data, b->x + (size_t)first * pixels,
+               (size_t)n * pixels * sizeof(float));
+    else
         return;
-    memcpy(s->train.image->data, b->x + (size_t)first * pixels,
-           (size_t)n * pixels * sizeof(float));
-    memcpy(s->train.label->data, b->labels + first, (size_t)n * sizeof(int));
+    copy_columns(b, b->labels, first, n, s->train.label->data);
+}
+
+static void forward(sp_session *s, const sp_batch *b, int first,
+                    const sp_run *run)
+{
+    fill(s, b, first, run->n);
+    sp_carry_put(&s->train.carry, s->train.graph, first, run->n);
+    sp_forward(s->train.graph, run);
+    sp_carry_take(&s->train.carry, s->train.graph, first, run->n);
 }
 
 static size_t count_correct(const sp_session *s, int rows)
 {
-    const float *logits = s->train.logits->data;
     const int *labels = s->train.label->data;
     size_t correct = 0;
+    const float *logits;
 
+    if (!s->train.logits)
+        return 0;
+    logits = s->train.logits->data;
     for (int i = 0; i < rows; i++, logits += s->classes)
         correct += sp_rank_of(logits, s->classes, labels[i]) == 0;
     return correct;
@@ -59,6 +84,7 @@ static sp_err not_finite(sp_session *s, const sp_batch *b, int64_t step,
     for (int first = 0; !where && first < b->n; first += s->train.rows) {
         sp_run run = part_run(s, b, step, first);
         fill(s, b, first, run.n);
+        sp_carry_put(&s->train.carry, s->train.graph, first, run.n);
         sp_find_nonfinite(s->train.graph, &run, &where);
     }
     return sp_fail(SP_ENUMERIC,
@@ -75,12 +101,13 @@ sp_err sp_train_step(sp_session *s, const sp_batch *b, int64_t step, double lr,
     sp_step_result r = { 0 };
     double start, now = sp_now();
 
+    if (b->index == 0)
+        sp_carry_reset(&s->train.carry);
     for (int first = 0; first < b->n; first += s->train.rows) {
         sp_run run = part_run(s, b, step, first);
 
-        fill(s, b, first, run.n);
         start = now;
-        sp_forward(s->train.graph, &run);
+        forward(s, b, first, &run);
         r.loss += sp_loss(s->train.graph, &run);
         r.correct += count_correct(s, run.n);
         now = sp_now();
@@ -95,6 +122,7 @@ sp_err sp_train_step(sp_session *s, const sp_batch *b, int64_t step, double lr,
     if (!isfinite(r.loss) || !isfinite(r.norm))
         return not_finite(s, b, step, &r);
     sp_optim_update(s->optim, lr, r.norm, step);
+    sp_carry_advance(&s->train.carry);
     r.optim_s = sp_now() - start;
     *out = r;
     return SP_OK;

@@ -32,20 +32,7 @@ sp_trainer sp_trainer_start(sp_job *job)
 
 sp_err sp_trainer_load(sp_trainer *t)
 {
-    const sp_train_cfg *cfg = settings(t);
-    sp_loader_opt opt = {
-        .data = t->session.data,
-        .part = SP_PART_TRAIN,
-        .batch = (size_t)cfg->batch,
-        .ranks = 1,
-        .shuffle = true,
-        .augment = true,
-        .drop_last = cfg->drop_last,
-        .seed = (uint64_t)cfg->seed,
-    };
-
-    SP_TRY(sp_settings_locate(t->session.set.config,
-                              sp_loader_new(&t->loader, &opt)));
+    SP_TRY(sp_session_batches(&t->session, &t->loader));
     t->batches = (int64_t)sp_loader_batches(t->loader);
     return SP_OK;
 }
@@ -131,7 +118,7 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
     return SP_OK;
 }
 
-static bool must_stop(const void *trainer)
+bool sp_trainer_must_stop(const void *trainer)
 {
     const sp_trainer *t = trainer;
     double minutes = settings(t)->max_minutes;
@@ -151,6 +138,41 @@ static sp_err stop(sp_trainer *t)
                    t->state.step, t->dir.path);
 }
 
+static bool is_text(const sp_trainer *t) { return t->session.info.text; }
+
+/* Percent of the images; NAN for text. */
+static double top1_of(const sp_trainer *t, int64_t correct, double samples)
+{
+    return is_text(t) ? NAN : 100.0 * (double)correct / samples;
+}
+
+/* Perplexity; NAN for images. That of a loss which is no number is the worst
+ * there is, so that the epoch counts as a bad one, not as one without score. */
+static double perplexity(const sp_trainer *t, double loss)
+{
+    if (!is_text(t))
+        return NAN;
+    return isnan(loss) ? INFINITY : exp(loss);
+}
+
+static double scored_perplexity(const sp_trainer *t, const sp_scores *s)
+{
+    return s->count > 0 ? perplexity(t, s->loss) : NAN;
+}
+
+/* A loss with what people look at: accuracy, or perplexity. */
+enum { QUALITY_ROOM = 64 };
+
+static const char *quality(char out[QUALITY_ROOM], double loss, double top1,
+                           double ppl)
+{
+    if (!isnan(top1))
+        snprintf(out, QUALITY_ROOM, "%.4f %.2f %%", loss, top1);
+    else
+        snprintf(out, QUALITY_ROOM, "%.4f ppl %.2f", loss, ppl);
+    return out;
+}
+
 /* The text of a progress line. */
 static void progress(sp_trainer *t, bool live)
 {
@@ -158,16 +180,20 @@ static void progress(sp_trainer *t, bool live)
     int64_t done = s->step - t->first, all = sp_trainer_steps(t);
     double spent = sp_now() - t->begun;
     double left = done > 0 ? spent / (double)done * (double)(all - s->step) : 0;
-    double samples = (double)s->samples;
-    char span[SP_SPAN_ROOM];
+    double samples = (double)s->samples, loss = s->loss_sum / samples;
+    char mark[QUALITY_ROOM], span[SP_SPAN_ROOM];
 
+    if (is_text(t))
+        snprintf(mark, sizeof mark, "ppl %.2f", perplexity(t, loss));
+    else
+        snprintf(mark, sizeof mark, "top1 %.2f %%",
+                 top1_of(t, s->correct, samples));
     (live ? sp_report_live : sp_report_progress)(
         &t->report,
         "epoch %d/%d  step %" PRId64 "/%" PRId64
-        "  loss %.4f  top1 %.2f %%  %.0f items/s  %s left",
-        s->epoch + 1, settings(t)->epochs, s->step, all, s->loss_sum / samples,
-        100.0 * (double)s->correct / samples, samples / s->epoch_seconds,
-        sp_span(span, left));
+        "  loss %.4f  %s  %.0f items/s  %s left",
+        s->epoch + 1, settings(t)->epochs, s->step, all, loss, mark,
+        samples / s->epoch_seconds, sp_span(span, left));
 }
 
 static sp_err log_step(sp_trainer *t)
@@ -179,7 +205,7 @@ static sp_err log_step(sp_trainer *t)
         .step = t->state.step,
         .lr = t->state.lr,
         .loss = w->loss / samples,
-        .top1 = 100.0 * (double)w->correct / samples,
+        .top1 = top1_of(t, w->correct, samples),
         .norm = w->norm / (double)w->steps,
         .items_per_s = samples / w->seconds,
     };
@@ -193,18 +219,20 @@ static void count(sp_trainer *t, const sp_batch *b, const sp_step_result *r)
 {
     sp_train_state *s = &t->state;
     sp_window *w = &t->state.window;
-    double seconds = lap(t), loss = r->loss * (double)b->rows;
+    double targets = (double)b->targets;
+    double seconds = lap(t), loss = r->loss * targets;
+    int64_t samples = (int64_t)b->n * b->t;
 
     s->step++;
     s->batch = (int64_t)b->index + 1;
     s->loss_sum += loss;
     s->correct += (int64_t)r->correct;
-    s->samples += b->n;
+    s->samples += samples;
     s->epoch_seconds += seconds;
     w->steps++;
     w->loss += loss;
     w->correct += (int64_t)r->correct;
-    w->samples += b->n;
+    w->samples += samples;
     w->norm += r->norm;
     w->seconds += seconds;
     t->unsaved = true;
@@ -249,7 +277,7 @@ static sp_err train_epoch(sp_trainer *t)
     sp_batch b;
 
     while (!sp_trainer_ended(t)) {
-        if (must_stop(t))
+        if (sp_trainer_must_stop(t))
             return stop(t);
         SP_TRY(sp_loader_next(t->loader, &b));
         if (b.end)
@@ -262,18 +290,28 @@ static sp_err train_epoch(sp_trainer *t)
     return SP_OK;
 }
 
+bool sp_trainer_scores(const sp_trainer *t, sp_part part)
+{
+    const size_t *count = t->session.data->count;
+
+    if (part == SP_PART_TEST && sp_trainer_tests_last(t))
+        return false;
+    return count[part] > 0;
+}
+
 static sp_err score(sp_trainer *t, sp_part part, sp_scores *out)
 {
     *out = (sp_scores){ 0, NAN, NAN, NAN };
-    if (t->session.data->count[part] == 0)
+    if (!sp_trainer_scores(t, part))
         return SP_OK;
-    return sp_evaluate(&t->session, part, must_stop, t, out);
+    return sp_evaluate(&t->session, part, sp_trainer_must_stop, t, out);
 }
 
 sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
 {
     sp_train_state *s = &t->state;
     double dense = 4.0 * (double)sp_params_count(t->session.params);
+    double loss = s->loss_sum / (double)s->samples;
     sp_scores valid, test;
 
     SP_TRY(score(t, SP_PART_VALID, &valid));
@@ -282,8 +320,11 @@ sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
         .epoch = s->epoch + 1,
         .step = (double)s->step,
         .lr = s->lr,
-        .train_loss = s->loss_sum / (double)s->samples,
-        .train_top1 = 100.0 * (double)s->correct / (double)s->samples,
+        .train_loss = loss,
+        .train_top1 = top1_of(t, s->correct, (double)s->samples),
+        .train_ppl = perplexity(t, loss),
+        .valid_ppl = scored_perplexity(t, &valid),
+        .test_ppl = scored_perplexity(t, &test),
         .valid_loss = valid.loss,
         .valid_top1 = valid.top1,
         .valid_top5 = valid.top5,
@@ -305,9 +346,9 @@ void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line)
 {
     const sp_settings *set = &t->session.set;
     sp_train_state *s = &t->state;
-    /* By accuracy, which is a number where there is a part: its loss may not
-     * be one. */
-    bool valid = !isnan(line->valid_top1), test = !isnan(line->test_top1);
+    /* By what is a number where there is a part: its loss may not be one. */
+    bool valid = !isnan(line->valid_top1) || !isnan(line->valid_ppl);
+    bool test = !isnan(line->test_top1) || !isnan(line->test_ppl);
 
     if (set->schedule->observe && (valid || test))
         set->schedule->observe(set->schedule_own,
@@ -323,20 +364,22 @@ void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line)
 
 static void report_epoch(sp_trainer *t, const sp_epoch_line *line, bool best)
 {
-    char valid[64] = "", test[64] = "", span[SP_SPAN_ROOM];
+    char train[QUALITY_ROOM], valid[QUALITY_ROOM], test[QUALITY_ROOM];
+    bool validated = sp_trainer_scores(t, SP_PART_VALID);
+    bool tested = sp_trainer_scores(t, SP_PART_TEST);
+    char span[SP_SPAN_ROOM];
 
-    if (!isnan(line->valid_top1))
-        snprintf(valid, sizeof valid, "  valid %.4f %.2f %%", line->valid_loss,
-                 line->valid_top1);
-    if (!isnan(line->test_top1))
-        snprintf(test, sizeof test, "  test %.4f %.2f %%", line->test_loss,
-                 line->test_top1);
+    quality(train, line->train_loss, line->train_top1, line->train_ppl);
+    quality(valid, line->valid_loss, line->valid_top1, line->valid_ppl);
+    quality(test, line->test_loss, line->test_top1, line->test_ppl);
     sp_report_line(&t->report,
-                   "epoch %.0f/%d done  train %.4f %.2f %%%s%s%s  lr %g  "
+                   "epoch %.0f/%d done  train %s%s%s%s%s%s  lr %g  "
                    "%.0f items/s  %s",
-                   line->epoch, settings(t)->epochs, line->train_loss,
-                   line->train_top1, valid, test, best ? " (best)" : "",
-                   line->lr, line->items_per_s, sp_span(span, line->seconds));
+                   line->epoch, settings(t)->epochs, train,
+                   validated ? "  valid " : "", validated ? valid : "",
+                   tested ? "  test " : "", tested ? test : "",
+                   best ? " (best)" : "", line->lr, line->items_per_s,
+                   sp_span(span, line->seconds));
 }
 
 /* Evaluate, report and save what the epoch, or the run's last part of one,
@@ -366,11 +409,14 @@ static sp_err end_epoch(sp_trainer *t)
 
 sp_err sp_trainer_run(sp_trainer *t)
 {
+    sp_err e;
+
     t->begun = sp_now();
     SP_TRY(sp_loader_seek(t->loader, t->state.epoch, (size_t)t->state.batch));
     while (!sp_trainer_complete(t)) {
         SP_TRY(train_epoch(t));
         SP_TRY(end_epoch(t));
     }
-    return SP_OK;
+    e = sp_trainer_test(t);
+    return e == SP_ESTOPPED ? stop(t) : e;
 }

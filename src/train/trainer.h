@@ -33,6 +33,9 @@ sp_trainer sp_trainer_start(sp_job *job);
 SP_MUST sp_err sp_trainer_load(sp_trainer *t);
 void sp_trainer_close(sp_trainer *t);
 
+/* Whether the job is to stop now; of an sp_trainer. */
+bool sp_trainer_must_stop(const void *trainer);
+
 /* Whether the configured epochs or steps are done. */
 bool sp_trainer_ended(const sp_trainer *t);
 
@@ -46,6 +49,18 @@ SP_MUST sp_err sp_trainer_run(sp_trainer *t);
 /* Save the present state as a checkpoint, and remove those that train.keep
  * does not spare. */
 SP_MUST sp_err sp_trainer_save(sp_trainer *t, bool best);
+
+/* Whether a part is scored after every epoch. */
+bool sp_trainer_scores(const sp_trainer *t, sp_part part);
+
+/* Whether the test part is scored once, at the run's end, with the weights that
+ * were best on the validation part: so it is with text. */
+bool sp_trainer_tests_last(const sp_trainer *t);
+
+/* Do that: the best epoch's line in t->state learns its score. No effect
+ * otherwise. The session's parameters are those of the best checkpoint then.
+ * Errors: SP_ESTOPPED, those of reading the checkpoint. */
+SP_MUST sp_err sp_trainer_test(sp_trainer *t);
 
 /* Score the parts beside the training part and sum up the epoch under way.
  * Errors: SP_ESTOPPED when the job is to stop, those of reading. */

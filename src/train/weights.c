@@ -64,13 +64,37 @@ static size_t store_size(const sp_params *p)
     return n;
 }
 
-static sp_err list_values(array_list *l, const sp_params *p, bool buffers_only)
+static sp_err list_values(array_list *l, const sp_params *p)
 {
     SP_TRY(list_room(l, store_size(p)));
     for (int i = 0; sp_params_at(p, i); i++) {
         sp_param *q = sp_params_at(p, i);
-        if (q->buffer || !buffers_only)
+        list_add(l, q, NULL, q->value);
+    }
+    return SP_OK;
+}
+
+static sp_err list_local(array_list *l, const sp_params *p,
+                         const sp_carry *carry)
+{
+    size_t states = carry ? (size_t)carry->count : 0;
+
+    SP_TRY(list_room(l, store_size(p) + states));
+    for (int i = 0; sp_params_at(p, i); i++) {
+        sp_param *q = sp_params_at(p, i);
+        if (q->buffer)
             list_add(l, q, NULL, q->value);
+    }
+    for (size_t i = 0; i < states; i++) {
+        const sp_carried *s = &carry->at[i];
+        sp_st_tensor *t = &l->tensors[l->count];
+
+        *t = (sp_st_tensor){ .name = s->name,
+                             .type = SP_ST_F32,
+                             .ndim = 2,
+                             .dims = { carry->rows, s->c },
+                             .data = s->now };
+        l->places[l->count++] = s->now;
     }
     return SP_OK;
 }
@@ -207,7 +231,7 @@ sp_err sp_weights_save(const char *path, const sp_params *p, sp_st_stamp *stamp)
 {
     array_list l;
 
-    SP_TRY(list_values(&l, p, false));
+    SP_TRY(list_values(&l, p));
     return save(path, &l, stamp);
 }
 
@@ -215,23 +239,24 @@ sp_err sp_weights_load(const char *path, sp_params *p)
 {
     array_list l;
 
-    SP_TRY(list_values(&l, p, false));
+    SP_TRY(list_values(&l, p));
     return load(path, &l);
 }
 
-sp_err sp_buffers_save(const char *path, const sp_params *p, sp_st_stamp *stamp)
+sp_err sp_local_save(const char *path, const sp_params *p,
+                     const sp_carry *carry, sp_st_stamp *stamp)
 {
     array_list l;
 
-    SP_TRY(list_values(&l, p, true));
+    SP_TRY(list_local(&l, p, carry));
     return save(path, &l, stamp);
 }
 
-sp_err sp_buffers_load(const char *path, sp_params *p)
+sp_err sp_local_load(const char *path, sp_params *p, sp_carry *carry)
 {
     array_list l;
 
-    SP_TRY(list_values(&l, p, true));
+    SP_TRY(list_local(&l, p, carry));
     return load(path, &l);
 }
 
