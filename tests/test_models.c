@@ -8,7 +8,8 @@
 #include "sprat/model.h"
 #include "sprat/nn.h"
 
-extern const sp_model sp_model_mlp, sp_model_resnet, sp_model_vgg;
+extern const sp_model sp_model_lstm_lm, sp_model_mlp, sp_model_resnet,
+    sp_model_vgg;
 
 enum { OWN_BYTES = 4096 };
 
@@ -85,6 +86,20 @@ static void record(net *t, const sp_model *m, const char *settings,
     sp_output(t->g, "logits", t->y);
 }
 
+/* The same on 2 columns of 3 tokens. */
+static void record_text(net *t, const sp_model *m, const char *settings,
+                        int vocabulary, sp_graph_opt opt)
+{
+    sp_model_args args = { .classes = vocabulary, .own = t->own };
+    sp_shape tokens = { .t = 3, .n = 2 };
+
+    configure(t, m, settings);
+    t->p = sp_params_new();
+    t->g = sp_graph_new(t->p, opt);
+    t->y = m->build(t->g, sp_input(t->g, "token", tokens, SP_I32), &args);
+    sp_output(t->g, "logits", t->y);
+}
+
 static void close_net(net *t)
 {
     sp_graph_free(t->g);
@@ -136,6 +151,69 @@ START_TEST(counts_are_the_published_ones)
     ck_assert_double_eq(sp_graph_macs(t.g), counts[_i].macs);
     ck_assert_int_eq(t.y->shape.c, 10);
     ck_assert_int_eq(t.y->shape.h * t.y->shape.w, 1);
+    close_net(&t);
+}
+END_TEST
+
+/* Lin et al. 2018 (DGC) for the Penn Treebank's 51,034,000 = 194.68 MiB; Wang
+ * et al. 2021 (Pufferfish) for WikiText-2's 85,962,278; the others follow: V E
+ * + V + sum over layers of 4h (d + h) + biases 4h. */
+static const struct {
+    const char *settings;
+    int vocabulary;
+    size_t params, params_1d;
+    double macs;
+} texts[] = {
+    { "hidden=1500 tied=true", 10000, 51034000, 34000, 51e6 },
+    { "hidden=1500", 10000, 66034000, 34000, 51e6 },
+    { "hidden=1500 tied=true biases=1", 33278, 85962278, 45278, 85917000 },
+    { "hidden=1500 tied=true biases=2", 33278, 85974278, 57278, 85917000 },
+    { "hidden=200", 10000, 4653200, 13200, 2640000 },
+    { "hidden=8 embedding=5 layers=3 biases=1", 11,
+      11 * 5 + 32 * (5 + 8) + 2 * 32 * (8 + 8) + 3 * 32 + 8 * 11 + 11,
+      3 * 32 + 11, 32 * (5 + 8) + 2 * 32 * (8 + 8) + 8 * 11 },
+};
+
+START_TEST(counts_of_language_models_are_the_published_ones)
+{
+    net t;
+
+    record_text(&t, &sp_model_lstm_lm, texts[_i].settings, texts[_i].vocabulary,
+                report);
+    ck_assert_msg(sp_compile(t.g) == SP_OK, "%s", sp_last_error());
+    ck_assert_uint_eq(sp_params_count(t.p), texts[_i].params);
+    ck_assert_uint_eq(sp_params_count_1d(t.p), texts[_i].params_1d);
+    ck_assert_double_eq(sp_graph_macs(t.g), texts[_i].macs);
+    ck_assert_int_eq(t.y->shape.t, 3);
+    ck_assert_int_eq(t.y->shape.n, 2);
+    ck_assert_int_eq(t.y->shape.c, texts[_i].vocabulary);
+    close_net(&t);
+}
+END_TEST
+
+START_TEST(names_of_language_models_are_those_of_pytorch)
+{
+    static const char *const untied[] = {
+        "encoder.weight",   "rnn.weight_ih_l0", "rnn.weight_hh_l0",
+        "rnn.bias_ih_l0",   "rnn.bias_hh_l0",   "rnn.weight_ih_l1",
+        "rnn.weight_hh_l1", "rnn.bias_ih_l1",   "rnn.bias_hh_l1",
+        "decoder.weight",   "decoder.bias",     NULL
+    };
+    net t;
+
+    record_text(&t, &sp_model_lstm_lm, "hidden=6", 9, report);
+    ck_assert_msg(sp_compile(t.g) == SP_OK, "%s", sp_last_error());
+    for (int i = 0; untied[i] || sp_params_at(t.p, i); i++) {
+        ck_assert_ptr_nonnull(sp_params_at(t.p, i));
+        ck_assert_str_eq(sp_params_at(t.p, i)->name, untied[i]);
+    }
+    close_net(&t);
+    record_text(&t, &sp_model_lstm_lm, "hidden=6 tied=true biases=1", 9,
+                report);
+    ck_assert_msg(sp_compile(t.g) == SP_OK, "%s", sp_last_error());
+    ck_assert_ptr_null(sp_params_find(t.p, "decoder.weight"));
+    ck_assert_ptr_null(sp_params_find(t.p, "rnn.bias_hh_l0"));
+    ck_assert_ptr_nonnull(sp_params_find(t.p, "decoder.bias"));
     close_net(&t);
 }
 END_TEST
@@ -309,7 +387,10 @@ int main(void)
     SRunner *run = srunner_create(s);
 
     tcase_add_loop_test(tc, counts_are_the_published_ones, 0, COUNT(counts));
+    tcase_add_loop_test(tc, counts_of_language_models_are_the_published_ones, 0,
+                        COUNT(texts));
     tcase_add_loop_test(tc, names_are_those_of_pytorch, 0, COUNT(names));
+    tcase_add_test(tc, names_of_language_models_are_those_of_pytorch);
     tcase_add_test(tc, width_scales_channels);
     tcase_add_test(tc, vgg_takes_larger_images);
     tcase_add_loop_test(tc, what_cannot_be_built_is_refused, 0, COUNT(refused));
