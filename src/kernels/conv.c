@@ -78,47 +78,83 @@ void sp_conv_backward_weight(const sp_conv_how *how, const sp_conv_shape *s,
         sp_weight_backward(&c, x, dy, dw, beta);
 }
 
-enum { BIAS_PARTS = 16, BIAS_COLUMNS = 64 };
+/* Sums over rows in so many parts, each in double, then over the parts. A block
+ * of columns is one run of memory in every row. */
+enum { BIAS_PARTS = 16, BIAS_COLUMNS = 256 };
 
 typedef struct bias_work {
-    const float *dy; /* first column of the block */
-    size_t rows, ld;
-    int columns;
-    double sum[BIAS_PARTS][BIAS_COLUMNS];
+    const float *dy;
+    size_t rows, cout;
+    float *db;
+    float beta;
 } bias_work;
 
-static void bias_part(void *arg, size_t begin, size_t end)
+/* Of the parts [begin, end), the columns [first, first + columns). */
+static void sum_parts(const bias_work *w, size_t first, size_t columns,
+                      size_t begin, size_t end, double sum[][BIAS_COLUMNS])
 {
-    bias_work *w = arg;
-
     for (size_t part = begin; part < end; part++) {
-        double *sum = w->sum[part];
+        double *s = sum[part];
         size_t row = w->rows * part / BIAS_PARTS;
         size_t last = w->rows * (part + 1) / BIAS_PARTS;
-        for (int j = 0; j < w->columns; j++)
-            sum[j] = 0;
+        for (size_t j = 0; j < columns; j++)
+            s[j] = 0;
         for (; row < last; row++)
-            for (int j = 0; j < w->columns; j++)
-                sum[j] += w->dy[row * w->ld + (size_t)j];
+            for (size_t j = 0; j < columns; j++)
+                s[j] += w->dy[row * w->cout + first + j];
     }
+}
+
+static void add_parts(const bias_work *w, size_t first, size_t columns,
+                      double sum[][BIAS_COLUMNS])
+{
+    for (size_t j = 0; j < columns; j++) {
+        float *d = w->db + first + j;
+        double all = 0;
+        for (int p = 0; p < BIAS_PARTS; p++)
+            all += sum[p][j];
+        *d = (float)((w->beta == 0.0f ? 0.0 : (double)w->beta * *d) + all);
+    }
+}
+
+/* Many columns: a thread sums blocks of them. */
+static void bias_blocks(void *arg, size_t begin, size_t end)
+{
+    const bias_work *w = arg;
+    double sum[BIAS_PARTS][BIAS_COLUMNS];
+
+    for (size_t first = begin; first < end; first += BIAS_COLUMNS) {
+        size_t left = end - first;
+        size_t columns = left < BIAS_COLUMNS ? left : BIAS_COLUMNS;
+        sum_parts(w, first, columns, 0, BIAS_PARTS, sum);
+        add_parts(w, first, columns, sum);
+    }
+}
+
+/* Few columns: a thread sums parts of the rows. */
+typedef struct bias_rows {
+    bias_work work;
+    double sum[BIAS_PARTS][BIAS_COLUMNS];
+} bias_rows;
+
+static void bias_parts(void *arg, size_t begin, size_t end)
+{
+    bias_rows *r = arg;
+
+    sum_parts(&r->work, 0, r->work.cout, begin, end, r->sum);
 }
 
 void sp_bias_backward(const sp_conv_how *how, size_t rows, int cout,
                       const float *dy, float *db, float beta)
 {
-    bias_work w = { .rows = rows, .ld = (size_t)cout };
+    bias_rows r;
 
-    for (int first = 0; first < cout; first += BIAS_COLUMNS) {
-        int left = cout - first;
-        w.columns = left < BIAS_COLUMNS ? left : BIAS_COLUMNS;
-        w.dy = dy + first;
-        sp_parallel_for(how->threads, BIAS_PARTS, 1, bias_part, &w);
-        for (int j = 0; j < w.columns; j++) {
-            double sum = 0;
-            for (int p = 0; p < BIAS_PARTS; p++)
-                sum += w.sum[p][j];
-            float *d = db + first + j;
-            *d = (float)((beta == 0.0f ? 0.0 : (double)beta * *d) + sum);
-        }
+    r.work = (bias_work){ dy, rows, (size_t)cout, db, beta };
+    if (cout > BIAS_COLUMNS) {
+        sp_parallel_for(how->threads, (size_t)cout, BIAS_COLUMNS, bias_blocks,
+                        &r.work);
+        return;
     }
+    sp_parallel_for(how->threads, BIAS_PARTS, 1, bias_parts, &r);
+    add_parts(&r.work, 0, (size_t)cout, r.sum);
 }
