@@ -368,6 +368,9 @@ check_configs() {
   size 20035018 11018 398136320 cifar10/vgg19.yaml model.fc=1
   size 15249354 9482 313725952 cifar10/vgg19.yaml $depth=16
   size 14724042 8458 313201664 cifar10/vgg19.yaml $depth=16 model.fc=1
+  size 51034000 34000 51000000 ptb/dgc-1500.yaml
+  size 66034000 34000 51000000 ptb/lstm1500.yaml
+  size 85962278 45278 85917000 wikitext2/pufferfish-1500.yaml
 }
 
 # The configurations find their data and fit them.
@@ -380,6 +383,60 @@ check_data() {
   for file in "$configs"/*/*.yaml; do
     expect 0 check "$file"
   done
+}
+
+check_text() {
+  local i
+  mkdir corpus
+  for i in $(seq 40); do
+    printf 'the cat sat on the mat\nthe dog ate it\n\n'
+  done >corpus/train.txt
+  head -30 corpus/train.txt >corpus/valid.txt
+  tail -31 corpus/train.txt >corpus/test.txt
+  cat >words.yaml <<'YAML'
+model: {name: lstm_lm, hidden: 8}
+data: {name: text, root: corpus}
+train: {epochs: 2, batch: 4, bptt: 10, eval_batch: 2, threads: 1}
+optim: {lr: 1}
+YAML
+  expect 0 train words.yaml --run prose
+  # 6 + 1, 4 + 1 and 1 tokens a group of lines; 30 and 31 lines of them.
+  said out '520 training, 130 validation, 131 test tokens, a vocabulary of 9' \
+    'epoch 2/2 done .* ppl [0-9.]+  valid .* ppl' \
+    'test .* ppl [0-9.]+ over 130 targets'
+  expect 0 eval prose --split valid --json
+  only_json
+  said out '"count":129' '"ppl":'
+  expect 0 eval prose
+  said out '130 targets, loss [0-9.]+, perplexity'
+  expect 0 sample prose --prompt 'the cat' --tokens 5 --seed 4
+  said out '^the cat'
+  mv out first
+  expect 0 sample prose --prompt 'the cat' --tokens 5 --seed 4
+  cmp -s out first || fault 'the same options gave another text'
+  expect 2 sample prose --prompt 'the bird'
+  said err "'bird'"
+  expect 2 sample prose --temperature hot
+  said err 'temperature hot'
+  expect 2 sample prose --tokens 0
+  expect 2 predict prose prose/config.yaml
+  said err 'text'
+  expect 0 train tiny.yaml --run pictures
+  expect 2 sample pictures
+  said err 'trained on images'
+  # The arithmetic of a text that is too short, and where the key was set.
+  expect 2 check words.yaml train.bptt=200
+  said err 'argument: train.bptt' '520 tokens in 4 columns' \
+    '130 each'
+  expect 2 check words.yaml data.vocab=12
+  said err 'data.vocab' ' 12' ' 9 '
+  expect 2 info words.yaml
+  said err 'data.vocab'
+  expect 2 train words.yaml model.name=mlp 'model.hidden=[8]'
+  said err 'mlp takes images'
+  printf 'the \377 cat\n' >corpus/valid.txt
+  expect 2 train words.yaml --run broken
+  said err 'corpus/valid.txt' 'UTF-8'
 }
 
 check_predict() {

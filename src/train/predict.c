@@ -167,6 +167,10 @@ static sp_err open_predictor(predictor *p, const sp_config *c,
 {
     const sp_manifest *m = &k->manifest;
 
+    if (m->text)
+        return sp_fail(SP_ECONFIG,
+                       "%s: was trained on text: `sprat sample` lets it write",
+                       p->opt->run);
     p->info = (sp_data_info){
         .h = m->h,
         .w = m->w,
