@@ -102,9 +102,9 @@ def measure(a):
     try:
         import torch
     except ImportError as error:
-        print(f"torch_step: {sys.executable} has no PyTorch ({error}): "
-              "apt-get install python3-torch, or use an interpreter that has "
-              "it", file=sys.stderr)
+        print(f"torch_step: {sys.executable} has no PyTorch ({error}): use an "
+              "interpreter that has it; apt-get install python3-torch gives "
+              "it to /usr/bin/python3", file=sys.stderr)
         sys.exit(2)
     torch.set_num_threads(a.threads)
     torch.manual_seed(0)
@@ -180,4 +180,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
