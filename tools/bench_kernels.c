@@ -5,6 +5,7 @@
  * measured in turn with the pass, since clocks change from second to second;
  * of both the best of many short rounds counts.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,20 +52,37 @@ static const struct {
                              { "F(4x4)", 4 } };
 
 typedef struct options {
+    const char *program; /* as it was called, for messages */
     const char *isa, *pass, *algorithm;
     int threads, batch; /* batch 0: the shape's own */
     double seconds;     /* for a pass */
 } options;
+
+/* The same order as in `known`. */
+enum { ISA, PASS, ALGORITHM, THREADS, BATCH, SECONDS, OPTIONS };
+
+static const struct {
+    const char *name, *wants;
+} known[OPTIONS] = {
+    { "isa", "one that `sprat version` lists" },
+    { "pass", "forward, input or weights" },
+    { "algorithm", "direct, F(2x2) or F(4x4)" },
+    { "threads", "a whole number from 1 to 256" },
+    { "batch", "a whole number from 1 to 1000000" },
+    { "seconds", "a number from 0 to 3600" },
+};
+
+static_assert(SP_MAX_THREADS == 256, "--threads says so");
 
 typedef struct arrays {
     float *x, *w, *y, *result;
     void *scratch;
 } arrays;
 
-static void usage(FILE *to)
+static void usage(const options *o, FILE *to)
 {
     fprintf(to,
-            "usage: bench-kernels [OPTION]... [\"H W CIN COUT K [STRIDE [PAD "
+            "usage: %s [OPTION]... [\"H W CIN COUT K [STRIDE [PAD "
             "[GROUPS]]]\"]...\n"
             "Without shapes, those of usual networks. PAD is K/2 unless "
             "given.\n"
@@ -73,7 +91,8 @@ static void usage(FILE *to)
             "  --batch N       images (128; 16 of the large examples)\n"
             "  --pass NAME     forward, input or weights alone\n"
             "  --algorithm NAME  direct, F(2x2) or F(4x4) alone\n"
-            "  --seconds S     for each line (0.2)\n");
+            "  --seconds S     for each line (0.2)\n",
+            o->program);
 }
 
 static double now(clockid_t clock)
@@ -111,11 +130,12 @@ static bool fits_int(const sp_conv_shape *s)
     const double most = 2147483647.0;
 
     return (double)s->h * s->w * s->cin <= most &&
-           (double)s->oh * s->ow * s->cout <= most;
+           (double)s->oh * s->ow * s->cout <= most &&
+           (double)s->cin * s->cout * s->kh * s->kw <= most;
 }
 
-/* False: the numbers make no convolution. */
-static bool shape_of(const int *v, sp_conv_shape *s)
+/* NULL, or why the numbers make no convolution. */
+static const char *shape_of(const int *v, sp_conv_shape *s)
 {
     int k = v[4], stride = v[5], pad = v[6];
 
@@ -128,34 +148,47 @@ static bool shape_of(const int *v, sp_conv_shape *s)
                           .stride = stride,
                           .pad = pad,
                           .groups = v[7] };
-    if (s->h + 2 * pad < k || s->w + 2 * pad < k || v[2] % v[7] || v[3] % v[7])
-        return false;
+    if (pad >= k)
+        return "PAD must be less than K";
+    if (s->h + 2 * pad < k || s->w + 2 * pad < k)
+        return "K must not be larger than the image with its borders";
+    if (v[2] % v[7] || v[3] % v[7])
+        return "GROUPS must divide CIN and COUT";
     s->oh = (s->h + 2 * pad - k) / stride + 1;
     s->ow = (s->w + 2 * pad - k) / stride + 1;
-    return fits_int(s);
+    return fits_int(s) ? NULL
+                       : "an image or the weights have more than 2^31 - 1 "
+                         "floats";
 }
 
-/* A whole number from `least` to a million, the digits' end in `end`. */
-static bool read_number(const char *text, int least, char **end, int *to)
+/* A whole number, the digits' end in `end`. */
+static bool read_number(const char *text, int least, int most, char **end,
+                        int *to)
 {
     long v = strtol(text, end, 10);
 
     *to = (int)v;
-    return *end != text && v >= least && v <= 1000000;
+    return *end != text && v >= least && v <= most;
 }
 
-static bool read_shape(const char *text, sp_conv_shape *s)
+/* NULL, or what is wrong with it. */
+static const char *read_shape(const char *text, example *e)
 {
-    int v[FIELDS] = { 0, 0, 0, 0, 0, 1, 0, 1 }, i = 0;
+    static const char wants[] =
+        "want \"H W CIN COUT K [STRIDE [PAD [GROUPS]]]\" in one argument, "
+        "whole numbers up to 1000000, all but PAD at least 1";
+    sp_conv_shape s;
     char *end;
+    int i = 0;
 
+    *e = (example){ { 0, 0, 0, 0, 0, 1, 0, 1 }, 128 };
     for (; i < FIELDS && *text; i++, text = end) {
-        if (!read_number(text, i == 6 ? 0 : 1, &end, &v[i]))
-            return false;
+        if (!read_number(text, i == 6 ? 0 : 1, 1000000, &end, &e->v[i]))
+            return wants;
         if (i == 4)
-            v[6] = v[4] / 2;
+            e->v[6] = e->v[4] / 2;
     }
-    return i >= 5 && !*text && shape_of(v, s);
+    return i < 5 || *text ? wants : shape_of(e->v, &s);
 }
 
 static float *random_floats(size_t count)
@@ -280,99 +313,159 @@ static bool measure_shape(const options *o, const sp_conv_shape *s, int n)
                    algorithms[i].name);
             if (!measure(o, &how, s, n, p)) {
                 printf("\n");
-                fprintf(stderr, "bench-kernels: %s: out of memory\n", name);
+                fprintf(stderr, "%s: %s: no memory for %d images\n", o->program,
+                        name, n);
                 return false;
             }
         }
     return true;
 }
 
-/* Takes `--name value` or `--name=value`. Gives how many words it took; 0: it
- * is not valid. */
-static int take_option(options *o, const char *word, const char *next)
+/* Set an option. False: the value is not valid. */
+static bool set_option(options *o, int option, const char *value)
 {
-    static const char *const names[] = { "isa",  "threads", "batch",
-                                         "pass", "seconds", "algorithm" };
-    enum { NAMES = sizeof names / sizeof *names };
-    size_t length = strcspn(word + 2, "="), i = 0;
-    const char *value = word[2 + length] ? word + 3 + length : next;
     char *end = "";
     bool ok = false;
 
-    while (i < NAMES && (strlen(names[i]) != length ||
-                         strncmp(names[i], word + 2, length) != 0))
-        i++;
-    if (i == NAMES || !value)
-        return 0;
-    if (i == 0)
+    if (option == ISA)
         ok = sp_kernels_find(o->isa = value) != NULL;
-    else if (i == 1)
-        ok = read_number(value, 1, &end, &o->threads);
-    else if (i == 2)
-        ok = read_number(value, 1, &end, &o->batch);
-    else if (i == 3)
-        for (size_t k = 0; k < PASSES; k++)
-            ok |= is_wanted(o->pass = value, passes[k]);
-    else if (i == 4)
-        ok = (o->seconds = strtod(value, &end)) >= 0 && end != value;
+    else if (option == PASS)
+        for (size_t i = 0; i < PASSES; i++)
+            ok |= is_wanted(o->pass = value, passes[i]);
+    else if (option == ALGORITHM)
+        for (size_t i = 0; i < ALGORITHMS; i++)
+            ok |= is_wanted(o->algorithm = value, algorithms[i].name);
+    else if (option == THREADS)
+        ok = read_number(value, 1, SP_MAX_THREADS, &end, &o->threads);
+    else if (option == BATCH)
+        ok = read_number(value, 1, 1000000, &end, &o->batch);
     else
-        for (size_t k = 0; k < ALGORITHMS; k++)
-            ok |= is_wanted(o->algorithm = value, algorithms[k].name);
-    return !ok || *end ? 0 : word[2 + length] ? 1 : 2;
+        ok = (o->seconds = strtod(value, &end)) >= 0 && o->seconds <= 3600 &&
+             end != value;
+    return ok && !*end;
 }
 
-/* Options into `o`; shapes move to the front of argv. Gives their number, or
- * -1 after saying what is wrong. */
-static int take_words(options *o, int argc, char **argv)
+static void say_unknown(const options *o, const char *word)
 {
-    sp_conv_shape s;
+    fprintf(stderr, "%s: %s: no such option; there are:", o->program, word);
+    for (size_t i = 0; i < OPTIONS; i++)
+        fprintf(stderr, " --%s", known[i].name);
+    fputs(" --help\n", stderr);
+}
+
+/* Takes `--name value` or `--name=value`. Gives how many words it took; 0: it
+ * was said what is wrong. */
+static int take_option(options *o, const char *word, const char *next)
+{
+    size_t length = strcspn(word, "=");
+    const char *value = word[length] ? word + length + 1 : next;
+    int i = 0;
+
+    while (i < OPTIONS && (strncmp(word, "--", 2) != 0 ||
+                           strlen(known[i].name) != length - 2 ||
+                           strncmp(known[i].name, word + 2, length - 2) != 0))
+        i++;
+    if (i == OPTIONS)
+        say_unknown(o, word);
+    else if (!value)
+        fprintf(stderr, "%s: %s: want %s behind it\n", o->program, word,
+                known[i].wants);
+    else if (!set_option(o, i, value))
+        fprintf(stderr, "%s: --%s %s: want %s\n", o->program, known[i].name,
+                value, known[i].wants);
+    else
+        return word[length] ? 1 : 2;
+    return 0;
+}
+
+/* Options into `o`, shapes into `list`. Gives the shapes' number, or -1 after
+ * saying what is wrong. */
+static int take_words(options *o, int argc, char **argv, example *list)
+{
     int shapes = 0;
 
-    for (int i = 1, took = 1; i < argc; i += took) {
+    for (int i = 1, took; i < argc; i += took) {
+        const char *wrong = NULL;
         took = 1;
-        if (!strncmp(argv[i], "--", 2))
+        if (argv[i][0] == '-')
             took = take_option(o, argv[i], argv[i + 1]);
-        else if (read_shape(argv[i], &s))
-            argv[shapes++] = argv[i];
         else
-            took = 0;
-        if (!took) {
-            fprintf(stderr, "bench-kernels: %s: not valid here\n", argv[i]);
-            usage(stderr);
+            wrong = read_shape(argv[i], &list[shapes++]);
+        if (wrong)
+            fprintf(stderr, "%s: \"%s\": %s\n", o->program, argv[i], wrong);
+        if (wrong || !took)
             return -1;
-        }
     }
     return shapes;
 }
 
-int main(int argc, char **argv)
+/* Whether a shape can be computed by the one algorithm that is wanted. */
+static bool has_lines(const options *o, const example *list, int count)
 {
-    options o = { .threads = 1, .seconds = 0.2 };
-    int given;
+    sp_conv_shape s;
+
+    if (is_wanted(o->algorithm, algorithms[0].name))
+        return true;
+    for (int i = 0; i < count; i++)
+        if (!shape_of(list[i].v, &s) && sp_conv_has_tiles(&s))
+            return true;
+    fprintf(stderr,
+            "%s: --algorithm %s: is for K 3, STRIDE 1, GROUPS 1; no shape here "
+            "has them\n",
+            o->program, o->algorithm);
+    return false;
+}
+
+static int measure_all(const options *o, const example *list, int count)
+{
     bool ok = true;
 
-    if (argc == 2 && !strcmp(argv[1], "--help")) {
-        usage(stdout);
-        return EXIT_SUCCESS;
-    }
-    given = take_words(&o, argc, argv);
-    if (given < 0)
-        return EXIT_USAGE;
-    printf("%s, %d thread%s\n", sp_kernels_isa(sp_kernels_find(o.isa)),
-           o.threads, o.threads == 1 ? "" : "s");
+    printf("%s, %d thread%s\n", sp_kernels_isa(sp_kernels_find(o->isa)),
+           o->threads, o->threads == 1 ? "" : "s");
     printf("%-28s %5s %-8s %-9s%9s %8s %7s %8s\n",
            "h w cin cout k s pad groups", "batch", "pass", "algorithm", "ms",
            "GFLOP/s", "peak", "share");
-    for (int i = 0; ok && i < given; i++) {
+    for (int i = 0; ok && i < count && !ferror(stdout); i++) {
         sp_conv_shape s;
-        ok = read_shape(argv[i], &s) &&
-             measure_shape(&o, &s, o.batch ? o.batch : 128);
-    }
-    for (size_t i = 0; ok && !given && i < sizeof examples / sizeof *examples;
-         i++) {
-        sp_conv_shape s;
-        ok = shape_of(examples[i].v, &s) &&
-             measure_shape(&o, &s, o.batch ? o.batch : examples[i].batch);
+        ok = !shape_of(list[i].v, &s) &&
+             measure_shape(o, &s, o->batch ? o->batch : list[i].batch);
     }
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+            return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    options o = { .program = argv[0], .threads = 1, .seconds = 0.2 };
+    example *given = calloc((size_t)argc, sizeof *given);
+    const example *list = given;
+    int count = -1, status = EXIT_USAGE;
+
+    if (asks_for_help(argc, argv)) {
+        usage(&o, stdout);
+        status = EXIT_SUCCESS;
+    } else if (!given) {
+        fprintf(stderr, "%s: out of memory\n", o.program);
+    } else {
+        count = take_words(&o, argc, argv, given);
+    }
+    if (count == 0) {
+        list = examples;
+        count = sizeof examples / sizeof *examples;
+    }
+    if (count > 0 && has_lines(&o, list, count))
+        status = measure_all(&o, list, count);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "%s: standard output cannot be written\n", o.program);
+        status = EXIT_FAILURE;
+    }
+    free(given);
+    return status;
 }
