@@ -105,6 +105,9 @@ check_listing() {
   "$sprat" list >/dev/full 2>err
   [ $? -eq 1 ] || fault "a full disk behind standard output: want status 1"
   said err 'standard output'
+  "$sprat" list >&- 2>err
+  [ $? -eq 1 ] || fault "a closed standard output: want status 1"
+  said err 'standard output cannot be written'
 }
 
 check_mistakes() {
@@ -215,8 +218,12 @@ check_folders() {
   [ -e mine/config.yaml ] || fault "a folder that is no run was removed"
   "$sprat" train tiny.yaml --run closed <&- >&- 2>&-
   [ $? -eq 0 ] || fault "without standard streams: want status 0"
+  "$sprat" resume closed train.epochs=4 >&- 2>err
+  [ $? -eq 0 ] || fault "resume without standard output: want status 0"
+  [ ! -s err ] || fault "resume without standard output: want no message"
+  grep -q "epoch 4/4" closed/log.txt || fault "it did not go on"
   [ ! -s closed/.lock ] || fault "progress went into a file of the run"
-  [ "$(grep -c ^run closed/log.txt)" -eq 1 ] || fault "a line stands twice"
+  [ "$(grep -c ^run closed/log.txt)" -eq 2 ] || fault "a line stands twice"
   rm here/log.txt && mkfifo here/log.txt
   expect 2 resume here train.epochs=4
   said err 'log.txt: it is not a regular file'

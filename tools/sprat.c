@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const sp_verb *const verbs[] = {
     &sp_verb_train,  &sp_verb_resume, &sp_verb_eval,      &sp_verb_predict,
@@ -120,12 +121,15 @@ static int dispatch(int argc, char **argv)
 }
 
 /* A standard stream that was closed would be the next file to be opened, and
- * what is printed would go into it. */
+ * what is printed would go into it. Writing to standard output fails, as it
+ * should: a result that nobody gets is an error. */
 static bool hold_streams(void)
 {
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        int how = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", how) != fd)
             return false;
+    }
     return true;
 }
 

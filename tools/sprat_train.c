@@ -1,4 +1,5 @@
 /* sprat train, sprat resume. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +61,15 @@ static char *name_of(const char *path)
     return name;
 }
 
+/* All that a run tells stands in its folder, too: who closed standard output
+ * wants it there alone. */
+static FILE *terminal(void)
+{
+    int how = fcntl(STDOUT_FILENO, F_GETFL);
+
+    return how < 0 || (how & O_ACCMODE) == O_RDONLY ? NULL : stdout;
+}
+
 static int train(const sp_args *a)
 {
     sp_opened o = { 0 };
@@ -67,7 +77,7 @@ static int train(const sp_args *a)
     sp_job job = { .run = sp_args_flag(a, "run"),
                    .name = name,
                    .overwrite = sp_args_flag(a, "overwrite") != NULL,
-                   .terminal = stdout,
+                   .terminal = terminal(),
                    .stop = &stop };
     sp_err e =
         name ? sp_opened_config(&o, a) : sp_fail(SP_ENOMEM, "out of memory");
@@ -83,7 +93,7 @@ static int train(const sp_args *a)
 static int resume(const sp_args *a)
 {
     sp_opened o = { 0 };
-    sp_job job = { .run = a->words[0], .terminal = stdout, .stop = &stop };
+    sp_job job = { .run = a->words[0], .terminal = terminal(), .stop = &stop };
     sp_err e = sp_opened_registry(&o);
 
     catch_signals();
