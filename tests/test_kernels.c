@@ -114,6 +114,63 @@ START_TEST(triad_is_a_sum_of_products)
 }
 END_TEST
 
+/* Batch norm's arrays, 3 channels in wide rows of 96, up to a part of a row
+ * that is no whole vector. */
+enum { WIDE = 96, FLOATS = 9 * WIDE + 37, ROOM = 10 * WIDE };
+static const int norm_ends[] = { FLOATS, 4 * WIDE, WIDE + 1, 3 };
+
+typedef struct norm_arrays {
+    _Alignas(SP_ALIGN) float y[ROOM], dx[ROOM], dadd[ROOM], x[ROOM], add[ROOM],
+        dy[ROOM], tables[5][WIDE];
+} norm_arrays;
+
+static void run_norm(const sp_kernels *k, norm_arrays *n, int count, int how)
+{
+    sp_norm_part a = { .count = (size_t)count,
+                       .wide = WIDE,
+                       .stream = how & 1,
+                       .relu = how & 2,
+                       .x = n->x,
+                       .add = how & 4 ? n->add : NULL,
+                       .y = n->y,
+                       .mean = n->tables[0],
+                       .scale = n->tables[1],
+                       .shift = n->tables[2],
+                       .slope = n->tables[3],
+                       .offset = n->tables[4],
+                       .dy = n->dy,
+                       .dx = n->dx,
+                       .dadd = how & 4 ? n->dadd : NULL,
+                       .dadd_beta = how & 8 ? 0.5f : 0.0f };
+
+    for (size_t i = 0; i < sizeof *n / sizeof(float); i++)
+        ((float *)n)[i] = (float)((int)(i * 37 % 101) - 50) / 8;
+    k->rows->apply(&a);
+    k->rows->back_apply(&a);
+}
+
+START_TEST(norms_write_the_same_past_the_caches)
+{
+    static norm_arrays cached, streamed;
+    const sp_kernels *k;
+
+    for (int i = 0; (k = sp_kernels_at(i)); i++)
+        for (int how = 0; how < 16; how += 2)
+            for (int e = 0; e < 4; e++) {
+                run_norm(k, &cached, norm_ends[e], how);
+                run_norm(k, &streamed, norm_ends[e], how | 1);
+                ck_assert_mem_eq(&cached, &streamed, sizeof cached);
+            }
+}
+END_TEST
+
+START_TEST(last_cache_has_a_size)
+{
+    ck_assert_uint_ge(sp_last_cache(), (size_t)32 << 20);
+    ck_assert_uint_lt(sp_last_cache(), (size_t)1 << 40);
+}
+END_TEST
+
 START_TEST(blas_says_what_it_is)
 {
     ck_assert_ptr_nonnull(strstr(sp_blas_version(), "OpenBLAS"));
@@ -134,6 +191,8 @@ int main(void)
     tcase_add_test(tc, peak_is_what_a_machine_can_do);
     tcase_add_test(tc, bandwidth_is_what_memory_can_do);
     tcase_add_test(tc, triad_is_a_sum_of_products);
+    tcase_add_test(tc, norms_write_the_same_past_the_caches);
+    tcase_add_test(tc, last_cache_has_a_size);
     tcase_add_test(tc, blas_says_what_it_is);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);

@@ -39,6 +39,10 @@ double sp_kernels_peak(const sp_kernels *k, int threads, double seconds);
  *         Performance Computers": STREAM's triad. */
 double sp_kernels_bandwidth(const sp_kernels *k, int threads, double seconds);
 
+/* Bytes of the last cache, as the system says; 32 MiB if that is more, or the
+ * system does not say. */
+size_t sp_last_cache(void);
+
 /* Version and build of the BLAS in use, for reports. */
 const char *sp_blas_version(void);
 

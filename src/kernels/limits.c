@@ -70,17 +70,24 @@ static void triad_part(void *arg, size_t begin, size_t end)
     w->rows->triad(end - begin, w->b + begin, w->c + begin, 3.0f, w->a + begin);
 }
 
-/* Of one array: of three as large as the last cache, none stays in it. */
-static size_t triad_floats(void)
+size_t sp_last_cache(void)
 {
-    const long least = 32L << 20, most = 384L << 20;
+    const long least = 32L << 20;
     long bytes = 0;
 
 #ifdef _SC_LEVEL3_CACHE_SIZE
     bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
-    bytes = bytes < least ? least : bytes > most ? most : bytes;
-    return (size_t)bytes / sizeof(float);
+    return (size_t)(bytes < least ? least : bytes);
+}
+
+/* Of one array: of three as large as the last cache, none stays in it. */
+static size_t triad_floats(void)
+{
+    const size_t most = (size_t)384 << 20;
+    size_t bytes = sp_last_cache();
+
+    return (bytes < most ? bytes : most) / sizeof(float);
 }
 
 double sp_kernels_bandwidth(const sp_kernels *k, int threads, double seconds)

@@ -72,6 +72,15 @@ static void squares(const sp_norm_part *a, float *s)
     walk(a, s, squares_column);
 }
 
+/* To y or a gradient. */
+SP_INLINE void put(const sp_norm_part *a, float *p, sp_vec v, int m)
+{
+    if (a->stream && m == SP_VL)
+        sp_stream(p, v);
+    else
+        sp_store(p, v, m);
+}
+
 SP_INLINE void apply_column(const sp_norm_part *a, float *sum, size_t at,
                             size_t col, int rows, int m)
 {
@@ -86,11 +95,16 @@ SP_INLINE void apply_column(const sp_norm_part *a, float *sum, size_t at,
             v += sp_load(a->add + at, m, zero);
         if (a->relu)
             v = sp_positive(v);
-        sp_store(a->y + at, v, m);
+        put(a, a->y + at, v, m);
     }
 }
 
-static void apply(const sp_norm_part *a) { walk(a, NULL, apply_column); }
+static void apply(const sp_norm_part *a)
+{
+    walk(a, NULL, apply_column);
+    if (a->stream)
+        sp_stream_end();
+}
 
 /* dy where the ReLU, if any, let its input through; d = x - mean. */
 SP_INLINE sp_vec gated(const sp_norm_part *a, sp_vec d, size_t at, size_t col,
@@ -128,12 +142,24 @@ static void back_sum(const sp_norm_part *a, float *s)
     walk(a, s, back_sum_column);
 }
 
-/* p = beta * p + v; with beta 0, p is only written. */
-SP_INLINE void blend(float *p, sp_vec v, float beta, int m)
+/* beta * p + v; with beta 0, p is not read. */
+SP_INLINE sp_vec blended(const float *p, sp_vec v, float beta, int m)
 {
     if (beta != 0.0f)
         v += beta * sp_load(p, m, (sp_vec){ 0 });
-    sp_store(p, v, m);
+    return v;
+}
+
+/* p = beta * p + v; with beta 0, p is only written. */
+SP_INLINE void blend(float *p, sp_vec v, float beta, int m)
+{
+    sp_store(p, blended(p, v, beta, m), m);
+}
+
+SP_INLINE void put_blended(const sp_norm_part *a, float *p, sp_vec v,
+                           float beta, int m)
+{
+    put(a, p, blended(p, v, beta, m), m);
 }
 
 SP_INLINE void back_apply_column(const sp_norm_part *a, float *sum, size_t at,
@@ -147,15 +173,18 @@ SP_INLINE void back_apply_column(const sp_norm_part *a, float *sum, size_t at,
         sp_vec d = sp_load(a->x + at, m, mean) - mean;
         sp_vec dz = gated(a, d, at, col, m);
         if (a->dadd)
-            blend(a->dadd + at, dz, a->dadd_beta, m);
+            put_blended(a, a->dadd + at, dz, a->dadd_beta, m);
         if (a->dx)
-            blend(a->dx + at, dz * scale + (d * slope + offset), a->dx_beta, m);
+            put_blended(a, a->dx + at, dz * scale + (d * slope + offset),
+                        a->dx_beta, m);
     }
 }
 
 static void back_apply(const sp_norm_part *a)
 {
     walk(a, NULL, back_apply_column);
+    if (a->stream)
+        sp_stream_end();
 }
 
 /* Lanes that a step at i of n takes. */

@@ -12,11 +12,12 @@
 /* A part of a batch norm: `count` adjacent floats of x, y, add and their
  * gradients. Channels repeat every `wide` floats, a multiple of 16; all tables
  * below are `wide` long. Gradients are multiplied by their beta first; where
- * that is 0 they are only written. */
+ * that is 0 they are only written. With `stream` what is written goes past the
+ * caches, to arrays that are aligned to SP_ALIGN. */
 typedef struct sp_norm_part {
     size_t count;
     size_t wide;
-    bool relu;
+    bool relu, stream;
     const float *x, *add; /* add: NULL for nothing */
     float *y;
     const float *mean, *scale, *shift; /* y = (x - mean) * scale + shift */

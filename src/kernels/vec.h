@@ -9,6 +9,10 @@
 
 #include "kernels/isa.h"
 
+#if defined(__SSE__)
+#include <immintrin.h>
+#endif
+
 /* The loops count on their helpers being part of them, so that what is
  * constant at the call is constant inside. */
 #define SP_INLINE static inline __attribute__((always_inline))
@@ -37,6 +41,29 @@ SP_INLINE void sp_store(float *p, sp_vec v, int m)
         *(sp_vec *)p = v;
     else
         memcpy(p, &v, (size_t)m * sizeof *p);
+}
+
+/* All lanes to memory, p being a multiple of a register's size, past the
+ * caches where the instruction set can: lines that are written whole are then
+ * not read first. Other threads see it after sp_stream_end(). */
+SP_INLINE void sp_stream(float *p, sp_vec v)
+{
+#if defined(__AVX512F__)
+    _mm512_stream_ps(p, (__m512)v);
+#elif defined(__AVX__)
+    _mm256_stream_ps(p, (__m256)v);
+#elif defined(__SSE__)
+    _mm_stream_ps(p, (__m128)v);
+#else
+    *(sp_vec *)p = v;
+#endif
+}
+
+SP_INLINE void sp_stream_end(void)
+{
+#if defined(__SSE__)
+    _mm_sfence();
+#endif
 }
 
 /* Lane by lane: yes where the mask is set, else no. */
