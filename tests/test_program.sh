@@ -70,6 +70,8 @@ check_usage() {
   said err 'usage: sprat train'
   expect 2 bench tiny.yaml --steps 0
   expect 2 bench tiny.yaml --steps many
+  expect 2 bench tiny.yaml --steps 1000001
+  said err 'whole number from 1 to 1000000$'
   expect 2 bench tiny.yaml --steps
   expect 2 bench tiny.yaml --json --json
   expect 2 eval nowhere
@@ -172,7 +174,7 @@ check_json() {
   expect 0 bench tiny.yaml --steps 3 --ops
   said out '^fc1 +matmul +forward +[a-z0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ %' \
     '^relu +relu +backward ' '^optimizer +sgd +update' '^outside +outside' \
-    '^2 +matmul +backward weights' '^all '
+    '^2 +matmul +backward weights' '^all .* 100\.0 %'
 }
 
 check_run() {

@@ -20,7 +20,7 @@ enum {
 
 /* ---- Verbs and their arguments (sprat_args.c) --------------------------- */
 
-enum { SP_FLAGS_MAX = 5 };
+enum { SP_FLAGS_MAX = 5, SP_COUNT_MAX = 1000000000 };
 
 /* An option of a verb. */
 typedef struct sp_flag {
@@ -69,9 +69,9 @@ const char *sp_args_flag(const sp_args *a, const char *name);
 bool sp_args_number(const sp_args *a, const char *name, double fallback,
                     double *out);
 
-/* The same as a whole number of at least 1, `fallback` if not given. False: it
- * was said on stderr what is wrong. */
-bool sp_args_count(const sp_args *a, const char *name, long fallback,
+/* The same as a whole number from 1 to `most`, `fallback` if not given. False:
+ * it was said on stderr what is wrong. */
+bool sp_args_count(const sp_args *a, const char *name, long fallback, long most,
                    long *out);
 
 /* ---- Talking (sprat_talk.c) --------------------------------------------- */

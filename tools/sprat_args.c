@@ -176,7 +176,8 @@ bool sp_args_number(const sp_args *a, const char *name, double fallback,
     return true;
 }
 
-bool sp_args_count(const sp_args *a, const char *name, long fallback, long *out)
+bool sp_args_count(const sp_args *a, const char *name, long fallback, long most,
+                   long *out)
 {
     const char *text = sp_args_flag(a, name);
     char *end;
@@ -187,8 +188,8 @@ bool sp_args_count(const sp_args *a, const char *name, long fallback, long *out)
     }
     errno = 0;
     *out = strtol(text, &end, 10);
-    if (errno || end == text || *end || *out < 1 || *out > 1000000000) {
-        sp_say("--%s %s: want a whole number from 1 to 1000000000", name, text);
+    if (errno || end == text || *end || *out < 1 || *out > most) {
+        sp_say("--%s %s: want a whole number from 1 to %ld", name, text, most);
         return false;
     }
     return true;

@@ -6,6 +6,9 @@
 #include "sprat.h"
 #include "sprat/train.h"
 
+/* Each takes memory for its times, those of every operator with --ops. */
+enum { MOST_STEPS = 1000000 };
+
 /* Work in a time, in thousands of millions a second. */
 static double rate(double work, double ms)
 {
@@ -169,6 +172,27 @@ static void print_ops(const sp_bench *b)
     print_op("all", 5, &all);
 }
 
+/* Fractions above 1 make one doubt the numbers. */
+static void print_note(const sp_bench *b)
+{
+    double bound = 0;
+
+    for (size_t i = 0; i < b->op_count; i++)
+        bound += b->ops[i].bound_ms;
+    if (b->fraction_of_peak > 1 || bound > b->step_ms)
+        printf("note      above 100 %%: an algorithm saves multiplications, "
+               "arrays were in the\n          cache, or the machine was busier "
+               "while its limits were measured\n");
+}
+
+static void print_text(const sp_bench *b)
+{
+    print_summary(b);
+    if (b->ops)
+        print_ops(b);
+    print_note(b);
+}
+
 static int bench(const sp_args *a)
 {
     bool ops = sp_args_flag(a, "ops") != NULL;
@@ -178,7 +202,7 @@ static int bench(const sp_args *a)
     sp_err e;
     int status = SP_EXIT_DONE;
 
-    if (!sp_args_count(a, "steps", 10, &steps))
+    if (!sp_args_count(a, "steps", 10, MOST_STEPS, &steps))
         return SP_EXIT_USAGE;
     e = sp_opened_config(&o, a);
     if (e == SP_OK)
@@ -191,9 +215,7 @@ static int bench(const sp_args *a)
     if (sp_args_flag(a, "json"))
         status = print_object(&result);
     else
-        print_summary(&result);
-    if (ops && !sp_args_flag(a, "json"))
-        print_ops(&result);
+        print_text(&result);
     sp_bench_free(&result);
     return status;
 }
@@ -211,7 +233,8 @@ const sp_verb sp_verb_bench = {
         { "json", NULL, "print one JSON object and nothing else" },
     },
     .examples =
-        "Opens no data. Times are medians over the steps. The object's keys: "
+        "Opens no data. Times are in ms and of one step, that with the median "
+        "time;\nstep_ms_min and step_ms_max are of all. The object's keys: "
         "step_ms\nstep_ms_min step_ms_max items_per_s gflops peak_gflops "
         "fraction_of_peak\nforward_ms backward_ms optim_ms exchange_ms "
         "peak_rss_mib threads ranks isa.\n\n"
@@ -220,13 +243,19 @@ const sp_verb sp_verb_bench = {
         "least that must be\nmoved (a batch norm in training reads its input "
         "twice); its share of the step;\nand how near it is to its bound, the "
         "longer of flops at the peak and bytes at\nthe bandwidth, both "
-        "measured in the same run (above 100 % where arrays were\nstill in "
-        "the cache or an algorithm saves multiplications). \"outside\" is "
-        "what the\nstep takes beside all others. The object gets "
-        "bandwidth_gbytes_per_s and ops, a\nlist of objects with the keys "
-        "name op pass algorithm ms gflops gbytes_per_s\nshare bound "
-        "bound_by; share and bound are fractions, and what does not apply\nis "
-        "null.\n\n"
+        "measured in the same run. Above 100 % is where arrays were\nstill in "
+        "the cache or are written past it, where an algorithm saves\n"
+        "multiplications, and where the machine was busier while peak and "
+        "bandwidth were\nmeasured. The object gets bandwidth_gbytes_per_s and "
+        "ops, a list of objects with\nthe keys name op pass algorithm ms "
+        "gflops gbytes_per_s share bound bound_by;\nshare and bound are "
+        "fractions, and what does not apply is null:\n\n"
+        "  pass       forward, backward (or backward input, backward weights, "
+        "backward\n             bias), recompute; update: the optimizer; step: "
+        "what the step\n             takes beside all others\n"
+        "  algorithm  of products: direct, F(2x2), F(4x4) (Winograd's tiles), "
+        "im2col\n"
+        "  bound_by   flops, bytes\n\n"
         "  sprat bench configs/cifar10/resnet18.yaml\n"
         "  sprat bench configs/cifar10/resnet20.yaml train.threads=1 --steps "
         "30 --json\n"

@@ -93,7 +93,7 @@ static int verify(const sp_args *a)
     long steps;
     sp_err e;
 
-    if (!sp_args_count(a, "steps", 200, &steps))
+    if (!sp_args_count(a, "steps", 200, SP_COUNT_MAX, &steps))
         return SP_EXIT_USAGE;
     e = sp_opened_registry(&o);
     if (e == SP_OK)

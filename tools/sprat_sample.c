@@ -15,7 +15,7 @@ static int sample(const sp_args *a)
     long tokens;
     sp_err e;
 
-    if (!sp_args_count(a, "tokens", 100, &tokens) ||
+    if (!sp_args_count(a, "tokens", 100, SP_COUNT_MAX, &tokens) ||
         !sp_args_number(a, "temperature", 1, &opt.temperature) ||
         !sp_args_number(a, "seed", 1, &seed))
         return SP_EXIT_USAGE;

@@ -28,7 +28,7 @@ typedef struct sp_train_cfg {
     int epochs;
     int max_steps;      /* stop after so many steps; 0: no limit */
     double max_minutes; /* save and stop after so long; 0: no limit */
-    int batch; /* samples of one step, the whole job's; columns of text */
+    int batch;       /* samples of one step, the whole job's; columns of text */
     int micro_batch; /* samples of one forward and backward; 0: all at once */
     bool drop_last;  /* leave out the last short batch of an epoch */
     int eval_batch;
@@ -180,17 +180,19 @@ typedef struct sp_bench_op {
     const char *pass;      /* "forward", "backward" or a part of it,
                               "recompute", "update", "step" */
     const char *algorithm; /* NULL: there is only one */
-    double ms;             /* median */
-    double share;          /* of step_ms */
+    double ms;             /* in that step */
+    double share;          /* of step_ms; all together 1 */
     double flops, bytes;   /* of a step; 0: none, unknown */
     double bound_ms;       /* max(flops / peak, bytes / bandwidth) */
     const char *bound_by;  /* "flops", "bytes"; NULL: nothing */
 } sp_bench_op;
 
-/* Times of training steps on made-up data; opens none. */
+/* Times of training steps on made-up data; opens none. All but the extremes are
+ * of one step, the median one (of two in the middle the shorter), so that parts
+ * add up. */
 typedef struct sp_bench {
-    double step_ms, step_ms_min, step_ms_max; /* median, extremes */
-    double forward_ms, backward_ms, optim_ms, exchange_ms; /* medians */
+    double step_ms, step_ms_min, step_ms_max;
+    double forward_ms, backward_ms, optim_ms, exchange_ms;
     double items_per_s; /* images or tokens */
     double gflops;      /* 2 x 3 x MACs over step_ms */
     double peak_gflops; /* measured by a loop of multiply-adds in this run */

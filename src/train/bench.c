@@ -12,14 +12,15 @@
 enum { UNMEASURED = 2 };
 static const double peak_seconds = 0.5;
 
-/* The times of each step in ms, column by column, for medians. */
-enum { STEP, FORWARD, BACKWARD, OPTIM, OUTSIDE, COLUMNS };
+/* The times of each step in ms, column by column, and those of STEP sorted. */
+enum { STEP, FORWARD, BACKWARD, OPTIM, SORTED, COLUMNS };
 
 typedef struct bench {
     sp_session s;
     sp_bench_opt opt;
     sp_op_clock clock; /* with opt.ops */
     double *times[COLUMNS];
+    int middle; /* the step that is reported */
 } bench;
 
 static void fill_images(const sp_session *s)
@@ -86,29 +87,31 @@ static sp_err one(bench *b, int i)
     b->times[FORWARD][i] = 1e3 * r.forward_s;
     b->times[BACKWARD][i] = 1e3 * r.backward_s;
     b->times[OPTIM][i] = 1e3 * r.optim_s;
-    b->times[OUTSIDE][i] =
-        b->times[STEP][i] - b->times[OPTIM][i] - sp_op_clock_sum(&b->clock, i);
     return SP_OK;
 }
 
+/* All is of the step whose time is the median: medians of their own would not
+ * add up to it. */
 static void report(bench *b, sp_bench *out)
 {
     const sp_session *s = &b->s;
     double items = (double)s->set.train->batch * s->train.steps;
     int steps = b->opt.steps;
+    int i = sp_median_step(b->times[STEP], b->times[SORTED], steps);
 
+    b->middle = i;
     *out = (sp_bench){
-        .step_ms = sp_median(b->times[STEP], steps),
-        .forward_ms = sp_median(b->times[FORWARD], steps),
-        .backward_ms = sp_median(b->times[BACKWARD], steps),
-        .optim_ms = sp_median(b->times[OPTIM], steps),
+        .step_ms = b->times[STEP][i],
+        .step_ms_min = b->times[SORTED][0],
+        .step_ms_max = b->times[SORTED][steps - 1],
+        .forward_ms = b->times[FORWARD][i],
+        .backward_ms = b->times[BACKWARD][i],
+        .optim_ms = b->times[OPTIM][i],
         .peak_rss_mib = sp_peak_rss(),
         .threads = s->threads,
         .ranks = 1,
         .isa = sp_kernels_isa(sp_kernels_find(s->isa)),
     };
-    out->step_ms_min = b->times[STEP][0]; /* the median has sorted them */
-    out->step_ms_max = b->times[STEP][steps - 1];
     /* Forward, and backward for inputs and for weights: three products; a
      * multiplication and an addition each. */
     out->gflops =
@@ -141,8 +144,9 @@ static sp_err report_ops(bench *b, sp_bench *out)
     *rest = (sp_bench_op){ .name = sp_copy("outside", 7),
                            .op = "outside",
                            .pass = "step",
-                           .ms = sp_median(b->times[OUTSIDE], b->opt.steps) };
-    SP_TRY(sp_op_clock_read(&b->clock, out->ops));
+                           .ms = out->step_ms - out->optim_ms -
+                                 sp_op_clock_sum(&b->clock, b->middle) };
+    SP_TRY(sp_op_clock_read(&b->clock, b->middle, out->ops));
     if (!update->name || !rest->name)
         return sp_fail(SP_ENOMEM, "bench: out of memory");
     for (size_t i = 0; i < out->op_count; i++)

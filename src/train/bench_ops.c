@@ -173,13 +173,18 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-double sp_median(double *x, int n)
+int sp_median_step(const double *ms, double *sorted, int n)
 {
-    qsort(x, (size_t)n, sizeof *x, by_size);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+    int i = 0;
+
+    memcpy(sorted, ms, (size_t)n * sizeof *ms);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    while (i < n - 1 && ms[i] != sorted[(n - 1) / 2])
+        i++;
+    return i;
 }
 
-sp_err sp_op_clock_read(sp_op_clock *c, sp_bench_op *out)
+sp_err sp_op_clock_read(const sp_op_clock *c, int step, sp_bench_op *out)
 {
     bool lost = c->lost;
 
@@ -193,7 +198,7 @@ sp_err sp_op_clock_read(sp_op_clock *c, sp_bench_op *out)
             .pass = passes[row->pass].name,
             .algorithm =
                 op->algorithm ? op->algorithm(row->node, row->pass) : NULL,
-            .ms = sp_median(row->ms, c->steps),
+            .ms = row->ms[step],
             .flops = row->flops,
             .bytes = row->bytes,
         };

@@ -34,12 +34,14 @@ void sp_op_clock_close(sp_op_clock *c);
 /* All passes of one timed step together, ms. */
 double sp_op_clock_sum(const sp_op_clock *c, int step);
 
-/* The rows with medians (the ms are sorted for that) and copies of the names,
- * without share and bound. *out has room for c->count. Errors: SP_ENOMEM, of
- * any row before, too. */
-SP_MUST sp_err sp_op_clock_read(sp_op_clock *c, sp_bench_op *out);
+/* The rows with the times of one timed step and copies of the names, without
+ * share and bound. *out has room for c->count. Errors: SP_ENOMEM, of any row
+ * before, too. */
+SP_MUST sp_err sp_op_clock_read(const sp_op_clock *c, int step,
+                                sp_bench_op *out);
 
-/* The median; sorts them. */
-double sp_median(double *x, int n);
+/* The step whose time is the median, with an even number the shorter of the
+ * two in the middle; `sorted` gets all times, the shortest first. */
+int sp_median_step(const double *ms, double *sorted, int n);
 
 #endif
