@@ -12,7 +12,7 @@
 #include "kernels/conv.h"
 
 enum {
-    /* Depth of a piece: its sums stay in registers. */
+    /* Most depth of a piece: of 32 columns, 32 KiB. */
     PIECE = 256,
     /* A part of the work: long enough to hide its start, short enough for
      * threads to end together. In multiply-adds. */
@@ -23,7 +23,9 @@ typedef struct product_work {
     const sp_packed *p;
     const sp_products *products;
     sp_blocks blocks;
-    int n, tiles; /* rows; tiles of rows, of about equal size */
+    size_t floats; /* of the packed weights */
+    int piece;     /* depth of all pieces of a panel but the last */
+    int n, tiles;  /* rows; tiles of rows, of about equal size */
     const float *x;
     float *y;
     float beta;
@@ -75,17 +77,21 @@ void sp_pack(const sp_conv_how *how, const sp_packed *p, const float *w)
         sp_pack_forward(how, &f, w, p->data);
 }
 
-static void run_rows(const product_work *w, sp_product *t, size_t x_step,
-                     size_t y_step)
+/* All rows against one piece. Its first tile fetches half of the next piece of
+ * a block of two vectors, the second the other; `ahead` is that piece. */
+static void run_rows(const product_work *w, sp_product *t, const float *ahead)
 {
     const float *x = t->x;
     float *y = t->y;
 
     for (int i = 0; i < w->tiles; i++) {
-        int first = (int)((long)w->n * i / w->tiles);
-        t->rows = (int)((long)w->n * (i + 1) / w->tiles) - first;
-        t->x = x + (size_t)first * x_step;
-        t->y = y + (size_t)first * y_step;
+        int first = (int)((int64_t)w->n * i / w->tiles);
+        t->rows = (int)((int64_t)w->n * (i + 1) / w->tiles) - first;
+        t->x = x + (size_t)first * t->x_step;
+        t->y = y + (size_t)first * t->y_step;
+        t->ahead = ahead;
+        if (i % 2 && t->vectors == 2)
+            t->ahead += (size_t)t->depth * (size_t)w->blocks.vl;
         w->products->run(t);
     }
 }
@@ -93,21 +99,25 @@ static void run_rows(const product_work *w, sp_product *t, size_t x_step,
 static void run_block(const product_work *w, int i)
 {
     sp_block b = sp_block_at(&w->blocks, i);
-    size_t in = (size_t)w->p->in, out = (size_t)w->p->out;
-    const float *panel = w->p->data + (size_t)b.first * in;
+    int in = w->p->in;
+    const float *panel = w->p->data + (size_t)b.first * (size_t)in;
+    const float *end = w->p->data + w->floats;
 
-    for (int k = 0; k < w->p->in; k += PIECE) {
-        int left = w->p->in - k;
+    for (int k = 0; k < in; k += w->piece) {
+        int step = in - k < w->piece ? in - k : w->piece;
+        size_t floats = (size_t)step * (size_t)b.width;
         sp_product t = { .x = w->x + k,
-                         .w = panel + (size_t)k * (size_t)b.width,
+                         .w = panel,
                          .y = w->y + b.first,
-                         .x_step = in,
-                         .y_step = out,
-                         .depth = left < PIECE ? left : PIECE,
+                         .x_step = (size_t)in,
+                         .y_step = (size_t)w->p->out,
+                         .depth = step,
                          .vectors = b.vectors,
                          .columns = b.valid,
                          .beta = k > 0 ? 1.0f : w->beta };
-        run_rows(w, &t, in, out);
+        run_rows(w, &t,
+                 (size_t)(end - panel) >= 2 * floats ? panel + floats : panel);
+        panel += floats;
     }
 }
 
@@ -136,6 +146,16 @@ static void reference_rows(void *arg, size_t begin, size_t end)
     }
 }
 
+/* Pieces of about the same depth, whole turns of the unrolled loops. */
+static int piece_of(int in)
+{
+    enum { TURN = 8 };
+    int pieces = in / PIECE + (in % PIECE > 0);
+    int depth = in / pieces + (in % pieces > 0);
+
+    return (depth + TURN - 1) / TURN * TURN;
+}
+
 void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
                        const float *x, float *y, float beta, void *scratch)
 {
@@ -147,7 +167,7 @@ void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
                        .x = x,
                        .y = y,
                        .beta = beta };
-    size_t cost, grain;
+    size_t cost;
 
     (void)scratch;
     if (n <= 0)
@@ -156,9 +176,10 @@ void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
         sp_parallel_for(how->threads, (size_t)n, 1, reference_rows, &w);
         return;
     }
-    w.tiles = (n + products->rows - 1) / products->rows;
+    w.floats = (size_t)p->in * (size_t)sp_blocks_width(&w.blocks);
+    w.piece = piece_of(p->in);
+    w.tiles = n / products->rows + (n % products->rows > 0);
     cost = (size_t)n * (size_t)p->in * 2 * (size_t)w.blocks.vl;
-    grain = PART / cost > 0 ? PART / cost : 1;
-    sp_parallel_for(how->threads, (size_t)w.blocks.count, grain, run_blocks,
-                    &w);
+    sp_parallel_for(how->threads, (size_t)w.blocks.count,
+                    PART / cost > 0 ? PART / cost : 1, run_blocks, &w);
 }

@@ -45,8 +45,11 @@ SP_INLINE void tile(const sp_product *a, int rows, int vectors)
     }
     for (; k + UNROLLED <= depth; k += UNROLLED, w += UNROLLED * vectors)
 #pragma GCC unroll 8
-        for (int u = 0; u < UNROLLED; u++)
+        for (int u = 0; u < UNROLLED; u++) {
+            /* One at a time: a burst would fill the buffers for misses. */
+            __builtin_prefetch(a->ahead + (k + u) * SP_VL, 0, 2);
             sum_step(x, k + u, w + u * vectors, rows, vectors, sum);
+        }
     for (; k < depth; k++, w += vectors)
         sum_step(x, k, w, rows, vectors, sum);
 #pragma GCC unroll 12

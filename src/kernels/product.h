@@ -10,7 +10,8 @@
  *   y[p][:] = beta * y[p][:] + sum over k < depth of x[p][k] * w[k][:]
  *
  * With beta 0, y is only written. The bits of a row are the same however many
- * rows there are. */
+ * rows there are. Meanwhile, floats from `ahead` on, a vector for each of
+ * the depth, are fetched into the second cache. */
 typedef struct sp_product {
     const float *x, *w; /* w: depth x vectors x vl */
     float *y;
@@ -18,6 +19,7 @@ typedef struct sp_product {
     int rows, depth;
     int vectors, columns; /* of the block: 1 or 2; those that y holds */
     float beta;
+    const float *ahead;
 } sp_product;
 
 typedef struct sp_products {
