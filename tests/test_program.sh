@@ -72,7 +72,6 @@ check_usage() {
   expect 2 bench tiny.yaml --steps many
   expect 2 bench tiny.yaml --steps 1000001
   said err 'whole number from 1 to 1000000$'
-  expect 2 bench tiny.yaml --steps
   expect 2 bench tiny.yaml --json --json
   expect 2 eval nowhere
   said err 'nowhere'
@@ -94,6 +93,9 @@ check_listing() {
   said out '^models' '^optimizers' 'optim.lr' 'train.batch' '^ops' 'relu'
   expect 0 list optimizers
   said out 'sgd' 'optim.momentum'
+  expect 0 list model.depth train.winograd
+  said out '^    model.depth ' 'of resnet' '^    train.winograd .*auto.off'
+  expect 2 list train.winogard
   expect 0 list ops
   said out 'relu'
   expect 2 list furniture
@@ -132,11 +134,14 @@ YAML
   expect 2 check tiny.yaml train.batch
   said err 'train.batch=VALUE'
   expect 0 check tiny.yaml
+  said out '^cpu    1 thread,'
+  expect 2 check tiny.yaml train.reference=true train.winograd=4
+  said err 'argument: train.winograd: 4 contradicts train.reference=true'
   # Of another kind of CPU.
   local isa=neon
   [ "$(uname -m)" != aarch64 ] || isa=avx2
   expect 2 check tiny.yaml train.isa=$isa
-  said err "isa '$isa' .*not on this processor, which has .*base"
+  said err "isa '$isa' is not on this processor, which has .*base"
   expect 2 check tiny.yaml data.name=cifar10 data.root=nowhere
   said err 'nowhere'
 }
@@ -206,6 +211,11 @@ check_run() {
   expect 0 train tiny.yaml train.epochs=6 --run six
   expect 0 resume run train.epochs=6
   [ "$(weights run)" = "$(weights six)" ] || fault "3 + 3 epochs are not 6"
+  # Images of another size fit a network of convolutions.
+  expect 0 train tiny.yaml model.name=resnet model.depth=8 model.width=0.25 \
+    train.epochs=1 --run size
+  expect 0 resume size train.epochs=2 'data.shape=[8,8,1]'
+  said out '^warning: the images are 8x8x1 now, up to here they were 6x6x1$'
 }
 
 check_folders() {
@@ -221,8 +231,7 @@ check_folders() {
   "$sprat" train tiny.yaml --run closed <&- >&- 2>&-
   [ $? -eq 0 ] || fault "without standard streams: want status 0"
   "$sprat" resume closed train.epochs=4 >&- 2>err
-  [ $? -eq 0 ] || fault "resume without standard output: want status 0"
-  [ ! -s err ] || fault "resume without standard output: want no message"
+  [ $? -eq 0 ] && [ ! -s err ] || fault "want status 0 and no message"
   grep -q "epoch 4/4" closed/log.txt || fault "it did not go on"
   [ ! -s closed/.lock ] || fault "progress went into a file of the run"
   [ "$(grep -c ^run closed/log.txt)" -eq 2 ] || fault "a line stands twice"

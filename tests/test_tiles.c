@@ -111,14 +111,14 @@ START_TEST(a_record_of_another_network_is_refused)
     static const struct {
         const char *record, *word;
     } at[] = {
-        { "plain=44", "plain: the record" },
-        { "plain=449 a b=c=444 a b=c=444", "plain: the record" },
-        { "plain=/44 a b=c=444 a b=c=444", "plain: the record" },
+        { "plain=44", "plain: the checkpoint's" },
+        { "plain=449 a b=c=444 a b=c=444", "plain: the checkpoint's" },
+        { "plain=/44 a b=c=444 a b=c=444", "plain: the checkpoint's" },
         { "plan=444 a b=c=444 a b=c=444", "\"plan=444" },
-        { "plain=444", "a b=c: the record" },
+        { "plain=444", "a b=c: the checkpoint's" },
         { "plain=444 a b=c=444 strided=444", "\"strided=444\"" },
-        { "plain=444 a b=c=444 a b=c=444 d=444", "\"d=444\" left over" },
-        { " ", "plain: the record" },
+        { "plain=444 a b=c=444 a b=c=444 d=444", "\"d=444\" on" },
+        { " ", "plain: the checkpoint's" },
     };
 
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {

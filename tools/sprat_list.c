@@ -96,6 +96,51 @@ static bool is_kind(const sp_section *s, const char *word)
            (s->plural && strcmp(s->plural, word) == 0);
 }
 
+/* A key's name in its section, or NULL. */
+static const char *key_in(const sp_section *s, const char *word)
+{
+    size_t length = strlen(s->name);
+
+    return strncmp(s->name, word, length) == 0 && word[length] == '.'
+               ? word + length + 1
+               : NULL;
+}
+
+static bool print_named(const char *section, const sp_key *keys, size_t count,
+                        const char *name)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(keys[i].name, name) == 0) {
+            print_key(section, &keys[i]);
+            found = true;
+        }
+    return found;
+}
+
+/* A key of a section, and wherever its models and the like have one of that
+ * name. False: there is none. */
+static bool list_key(const sp_registry *r, const char *word)
+{
+    bool found = false;
+    const sp_section *s;
+    const sp_entry *e;
+    const char *name;
+
+    for (size_t i = 0; (s = sp_registry_section(r, i)); i++) {
+        if (!(name = key_in(s, word)))
+            continue;
+        found |= print_named(s->name, s->keys, s->key_count, name);
+        for (size_t k = 0; (e = sp_registry_at(r, s->name, k)); k++)
+            if (print_named(s->name, e->keys, e->key_count, name)) {
+                printf("        of %s\n", e->name);
+                found = true;
+            }
+    }
+    return found;
+}
+
 static int list_one(const sp_registry *r, const char *word)
 {
     const sp_section *s;
@@ -110,6 +155,8 @@ static int list_one(const sp_registry *r, const char *word)
             return SP_EXIT_DONE;
         }
     }
+    if (list_key(r, word))
+        return SP_EXIT_DONE;
     return sp_unknown("kind", word, kind_next, r);
 }
 
@@ -135,14 +182,16 @@ static int list(const sp_args *a)
 
 const sp_verb sp_verb_list = {
     .name = "list",
-    .words = "[KIND...]",
+    .words = "[KIND|KEY...]",
     .most = -1,
     .help = "list models, data, ... with their keys and defaults",
     .examples =
         "A key is shown as: section.key, type or choices, bounds = default. "
-        "Kinds are\nthe words at the margin, and the names of sections.\n\n"
+        "Kinds are\nthe words at the margin, and the names of sections; a key "
+        "stands for itself.\n\n"
         "  sprat list models\n"
         "  sprat list train\n"
+        "  sprat list train.winograd\n"
         "  sprat list\n",
     .run = list,
 };

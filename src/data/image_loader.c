@@ -182,8 +182,9 @@ static sp_err allocate(sp_image_loader *l)
         if (!s->x || !s->labels || !s->ids)
             return sp_fail(SP_ENOMEM,
                            "batches: no memory for %d of %zu images; use a "
-                           "smaller batch or fewer data.workers",
-                           l->slots, n);
+                           "smaller train.%s or fewer data.workers",
+                           l->slots, n,
+                           l->opt.scoring ? "eval_batch" : "batch");
     }
     return SP_OK;
 }

@@ -81,14 +81,17 @@ static sp_err cut(sp_text_loader *l, const sp_loader_opt *o)
     return SP_OK;
 }
 
-static sp_err allocate(sp_text_loader *l)
+static sp_err allocate(sp_text_loader *l, const sp_loader_opt *opt)
 {
     size_t most = l->n * smaller(l->steps, l->length);
 
     l->tokens = malloc((most > 0 ? most : 1) * sizeof *l->tokens);
     l->labels = malloc((most > 0 ? most : 1) * sizeof *l->labels);
     if (!l->tokens || !l->labels)
-        return sp_fail(SP_ENOMEM, "batches: no memory for %zu tokens", most);
+        return sp_fail(SP_ENOMEM,
+                       "batches: no memory for %zu tokens; use a smaller "
+                       "train.%s or train.bptt",
+                       most, opt->scoring ? "eval_batch" : "batch");
     return SP_OK;
 }
 
@@ -101,7 +104,7 @@ sp_err sp_text_loader_new(sp_text_loader **out, const sp_loader_opt *opt)
         return sp_fail(SP_ENOMEM, "batches: out of memory");
     err = cut(l, opt);
     if (err == SP_OK)
-        err = allocate(l);
+        err = allocate(l, opt);
     if (err) {
         sp_text_loader_free(l);
         return err;

@@ -32,8 +32,7 @@ static void refuse_isa(sp_graph *g, const char *isa)
         snprintf(has + at, sizeof has - at, "%s%s", i ? ", " : "",
                  sp_kernels_isa(k));
     }
-    sp_graph_fail(g, SP_EARG,
-                  "isa '%s' is unknown or not on this processor, which has %s",
+    sp_graph_fail(g, SP_EARG, "isa '%s' is not on this processor, which has %s",
                   isa, has);
 }
 

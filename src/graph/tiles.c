@@ -16,6 +16,20 @@ static bool read_digits(const char *text, int tile[SP_TILED_PASSES])
     return true;
 }
 
+/* At an entry that should be another, or one too many. Manifests are sealed, so
+ * most likely the configuration was changed. */
+static sp_err misfit(const char *name, const char *entry)
+{
+    return sp_fail(
+        SP_EARG,
+        "%s%sthe checkpoint's record of Winograd tiles does not fit this "
+        "network, from \"%.60s\" on: it is of another network, or damaged; use "
+        "the settings of the run's own model, or compute without the record: "
+        "train.winograd: off (or 2, 4) in the run's config.yaml, with results "
+        "that differ in their last bits",
+        name, name[0] ? ": " : "", entry);
+}
+
 /* Take the next entry of a record, "name=444", and the space behind it. */
 static sp_err follow(const char **record, const char *name,
                      int tile[SP_TILED_PASSES])
@@ -25,13 +39,7 @@ static sp_err follow(const char **record, const char *name,
 
     if (strncmp(at, name, length) != 0 || at[length] != '=' ||
         !read_digits(at + length + 1, tile))
-        return sp_fail(
-            SP_EARG,
-            "%s: the record of Winograd's tiles goes on with "
-            "\"%.60s\": it is of another network; train.winograd=off "
-            "(or 2, 4) computes without it, with results that "
-            "differ in their last bits",
-            name, at);
+        return misfit(name, at);
     at += length + 1 + SP_TILED_PASSES;
     *record = at + strspn(at, " ");
     return SP_OK;
@@ -60,12 +68,7 @@ sp_err sp_tiles_end(sp_graph *g)
 
     g->tiles = g->opt.tiles = NULL;
     if (left && *left)
-        return sp_fail(SP_EARG,
-                       "the record of Winograd's tiles has \"%.60s\" left "
-                       "over: it is of another network; train.winograd=off (or "
-                       "2, 4) computes without it, with results that differ in "
-                       "their last bits",
-                       left);
+        return misfit("", left);
     return SP_OK;
 }
 

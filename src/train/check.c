@@ -19,7 +19,8 @@ static void summary(const sp_session *s, FILE *out)
     fprintf(out, "batch  %s\n", text);
     fprintf(out, "memory %.1f MiB for a step and %.1f MiB of work space\n",
             (double)m.planned / mib, (double)m.scratch / mib);
-    fprintf(out, "cpu    %d threads, %s\n", s->threads, s->isa);
+    fprintf(out, "cpu    %d thread%s, %s\n", s->threads,
+            s->threads == 1 ? "" : "s", s->isa);
 }
 
 static void warn(const sp_settings *set, FILE *out)

@@ -21,6 +21,18 @@ static void report_warnings(sp_trainer *t)
     sp_text_free(&text);
 }
 
+/* A network of convolutions may go on at another size on purpose. */
+static void report_size(sp_trainer *t, const sp_manifest *m)
+{
+    const sp_data_info *i = &t->session.info;
+
+    if (m->h != i->h || m->w != i->w || m->c != i->c)
+        sp_report_line(&t->report,
+                       "warning: the images are %dx%dx%d now, up to here they "
+                       "were %dx%dx%d",
+                       i->h, i->w, i->c, m->h, m->w, m->c);
+}
+
 static const char *status_of(sp_err e)
 {
     switch (e) {
@@ -143,6 +155,7 @@ static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p)
     SP_TRY(sp_report_log(&t->report, t->dir.path));
     sp_trainer_header(t);
     report_warnings(t);
+    report_size(t, &p->manifest);
     sp_report_line(&t->report, "resume   after step %lld, from %s",
                    (long long)t->state.step, p->folder);
     return SP_OK;

@@ -25,6 +25,21 @@ static sp_err check_micro_batch(const sp_settings *s)
                    micro, batch);
 }
 
+/* The reference has no tiles; auto and off say nothing else. */
+static sp_err check_reference(const sp_settings *s)
+{
+    int tile = s->train->winograd == SP_WINOGRAD_2   ? 2
+               : s->train->winograd == SP_WINOGRAD_4 ? 4
+                                                     : 0;
+
+    if (!s->train->reference || !tile)
+        return SP_OK;
+    return sp_fail(SP_ECONFIG,
+                   "train.winograd: %d contradicts train.reference=true, which "
+                   "computes without Winograd's tiles: leave one of them out",
+                   tile);
+}
+
 /* What set the key that a message begins with, "section.key"; NULL where it
  * begins with none. */
 static const char *source_of(const sp_config *c, const char *message)
@@ -78,6 +93,7 @@ sp_err sp_settings_view(const sp_config *c, sp_settings *s)
         .log = sp_config_section(c, "log"),
     };
     note(&mistakes, sp_settings_locate(c, check_micro_batch(s)));
+    note(&mistakes, sp_settings_locate(c, check_reference(s)));
     note(&mistakes, sp_settings_locate(
                         c, sp_schedule_check(s->schedule, s->schedule_own)));
     note(&mistakes, sp_settings_locate(
