@@ -164,7 +164,8 @@ START_TEST(tiles_of_another_network_are_refused)
     train_convolutions("train.winograd=auto");
     forge("start", chosen, "layer1.9.conv1=444");
     ck_assert_int_eq(verify_b(), SP_EARG);
-    ck_assert(runs_error("layer1.0.conv1: the checkpoint's record of Winograd"));
+    ck_assert(
+        runs_error("layer1.0.conv1: the checkpoint's record of Winograd"));
     ck_assert(runs_error("layer1.9.conv1=444"));
     ck_assert(runs_error("train.winograd: off"));
 }
