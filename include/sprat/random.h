@@ -21,7 +21,7 @@ typedef enum sp_purpose {
     SP_FOR_SPLIT,    /* which samples are held out, whatever the seed */
     SP_FOR_SELECT,   /* threshold sampling of compressors */
     SP_FOR_TEST,
-    SP_FOR_SAMPLE, /* text that a model writes: b = number of the token */
+    SP_FOR_SAMPLE,    /* text that a model writes: b = number of the token */
     SP_FOR_USER = 128 /* first of a program's own, up to 255 */
 } sp_purpose;
 

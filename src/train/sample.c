@@ -84,7 +84,8 @@ static sp_err draw(sampler *s, int64_t number, int32_t *token)
     sp_random(s->opt->seed, SP_FOR_SAMPLE, 0, (uint64_t)number, r);
     rest = sum * ((double)r[0] + (double)r[1] * 0x1p-32) * 0x1p-32;
     *token = -1;
-    for (int i = 0; i < s->session.info.classes && (*token < 0 || rest >= 0); i++)
+    for (int i = 0; i < s->session.info.classes && (*token < 0 || rest >= 0);
+         i++)
         if (s->weight[i] > 0) {
             *token = i;
             rest -= s->weight[i];
