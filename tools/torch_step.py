@@ -6,9 +6,10 @@
 
 NETWORK is one of configs/cifar10/: resnet20 and resnet110 (shortcut A),
 resnet18 (shortcut B, batch norm behind the first convolution), vgg19 (batch
-norm, three fully connected layers). A step is what Sprat's is: forward, loss,
-backward and momentum SGD with decay on one batch of noise that stays where it
-is; the first two steps are not measured.
+norm, three fully connected layers); or of configs/ptb/: lstm200, lstm650 and
+lstm1500 (20 columns of 35 tokens, whatever --batch is; there is one layout). A
+step is what Sprat's is: forward, loss, backward and momentum SGD with decay on
+one batch that stays where it is; the first two steps are not measured.
 
 Prints one JSON object: network params step_ms (median) step_ms_min step_ms_max
 items_per_s peak_rss_mib threads layout torch. With --layout best, the default,
@@ -27,6 +28,9 @@ import time
 CLASSES, SIZE, UNMEASURED = 10, 32, 2
 LAYOUTS = ("contiguous", "channels_last")
 VGG19 = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))
+WORDS, COLUMNS, TOKENS = 10000, 20, 35
+LSTM = {"lstm200": (200, 0.0), "lstm650": (650, 0.5), "lstm1500": (1500, 0.65)}
+NETWORKS = ("resnet20", "resnet110", "resnet18", "vgg19") + tuple(LSTM)
 
 
 def networks(torch):
@@ -89,12 +93,39 @@ def networks(torch):
                        nn.ReLU(inplace=True)]
         return nn.Sequential(*layers, nn.Linear(512, CLASSES))
 
+    class LanguageModel(nn.Module):
+        def __init__(self, hidden, dropout):
+            super().__init__()
+            self.encoder = nn.Embedding(WORDS, hidden)
+            self.dropout = nn.Dropout(dropout)
+            self.rnn = nn.LSTM(hidden, hidden, 2, dropout=dropout)
+            self.decoder = nn.Linear(hidden, WORDS)
+
+        def forward(self, x):
+            y, _ = self.rnn(self.dropout(self.encoder(x)))
+            return self.decoder(self.dropout(y)).flatten(0, 1)
+
+    def lstm(name):
+        return lambda: LanguageModel(*LSTM[name])
+
     return {
+        **{name: lstm(name) for name in LSTM},
         "resnet20": lambda: resnet((16, 32, 64), 3, True),
         "resnet110": lambda: resnet((16, 32, 64), 18, True),
         "resnet18": lambda: resnet((64, 128, 256, 512), 2, False),
         "vgg19": vgg19,
     }
+
+
+def batch(torch, a):
+    """Inputs and labels."""
+    if a.network in LSTM:
+        return (torch.randint(0, WORDS, (TOKENS, COLUMNS)),
+                torch.randint(0, WORDS, (TOKENS * COLUMNS,)))
+    x = torch.randn(a.batch, 3, SIZE, SIZE)
+    if a.layout == "channels_last":
+        x = x.contiguous(memory_format=torch.channels_last)
+    return x, torch.arange(a.batch) % CLASSES
 
 
 def measure(a):
@@ -109,11 +140,9 @@ def measure(a):
     torch.set_num_threads(a.threads)
     torch.manual_seed(0)
     net = networks(torch)[a.network]()
-    x = torch.randn(a.batch, 3, SIZE, SIZE)
-    y = torch.arange(a.batch) % CLASSES
+    x, y = batch(torch, a)
     if a.layout == "channels_last":
         net = net.to(memory_format=torch.channels_last)
-        x = x.contiguous(memory_format=torch.channels_last)
     rule = torch.optim.SGD(net.parameters(), lr=1e-6, momentum=0.9,
                            weight_decay=1e-4)
     times = []
@@ -132,7 +161,7 @@ def measure(a):
         "step_ms": round(median, 3),
         "step_ms_min": round(min(times), 3),
         "step_ms_max": round(max(times), 3),
-        "items_per_s": round(1e3 * a.batch / median, 1),
+        "items_per_s": round(1e3 * len(y) / median, 1),
         "peak_rss_mib": round(peak, 1),
         "threads": a.threads,
         "layout": a.layout,
@@ -143,7 +172,7 @@ def measure(a):
 def best(a):
     """The faster layout, each in a process whose peak memory is its own."""
     results = []
-    for layout in LAYOUTS:
+    for layout in LAYOUTS[:1] if a.network in LSTM else LAYOUTS:
         command = [sys.executable, __file__, a.network, "--layout", layout,
                    "--threads", str(a.threads), "--steps", str(a.steps),
                    "--batch", str(a.batch)]
@@ -167,8 +196,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("network", choices=("resnet20", "resnet110",
-                                            "resnet18", "vgg19"))
+    parser.add_argument("network", choices=NETWORKS)
     parser.add_argument("--threads", type=whole,
                         default=len(os.sched_getaffinity(0)))
     parser.add_argument("--steps", type=whole, default=5)
