@@ -452,6 +452,10 @@ YAML
   said err 'data.vocab'
   expect 2 train words.yaml model.name=mlp 'model.hidden=[8]'
   said err 'mlp takes images'
+  sed 's/mat/<unk>/' corpus/train.txt >corpus/new && mv corpus/{new,train.txt}
+  expect 0 check words.yaml data.vocabulary=train
+  # "mat" is in every third of 30 and of 31 lines.
+  said out 'vocabulary of 9, in which 20 of the last two .* <unk>'
   printf 'the \377 cat\n' >corpus/valid.txt
   expect 2 train words.yaml --run broken
   said err 'corpus/valid.txt' 'UTF-8'

@@ -15,9 +15,15 @@ void sp_describe_data(const sp_session *s, char out[SP_DESCRIBE_ROOM])
 {
     const sp_data_info *i = &s->info;
     const size_t *count = s->data->count;
+    size_t unknown = i->unknown[SP_VALID] + i->unknown[SP_TEST];
     char kind[128];
 
-    if (i->text)
+    if (i->text && unknown > 0)
+        snprintf(kind, sizeof kind,
+                 "tokens, a vocabulary of %d, in which %zu of the last two are "
+                 "not and became <unk>",
+                 i->classes, unknown);
+    else if (i->text)
         snprintf(kind, sizeof kind, "tokens, a vocabulary of %d", i->classes);
     else
         snprintf(kind, sizeof kind, "images of %dx%dx%d in %d classes", i->h,
