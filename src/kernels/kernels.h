@@ -128,6 +128,10 @@ void sp_pack(const sp_conv_how *how, const sp_packed *p, const float *w);
 void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
                        const float *x, float *y, float beta, void *scratch);
 
+/* to[c][r] = from[r][c]. */
+void sp_transpose(const sp_kernels *k, int threads, size_t rows, size_t columns,
+                  const float *from, float *to);
+
 /* db[c] = beta * db[c] + sum over rows of dy[row][c]; sums in fixed order. */
 void sp_bias_backward(const sp_conv_how *how, size_t rows, int cout,
                       const float *dy, float *db, float beta);

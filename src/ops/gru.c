@@ -37,16 +37,12 @@ enum { GATES = 3, STATES = 1 };
 
 /* Where everything stands in one call. */
 typedef struct memory {
-    float *gates, *m;   /* of all rows; m: of a step, in evaluation */
-    float *state;       /* forward: h w_hh^T of a step; backward: its gradient,
-                           of all rows */
-    float *dh;          /* of a step */
-    float *before;      /* h before each step */
-    sp_packed w;        /* w_hh */
-    void *work, *after; /* of products: of the steps, of those behind them */
+    float *gates, *m; /* of all rows; m: of a step, in evaluation */
+    float *state;     /* forward: h w_hh^T of a step; backward: its gradient,
+                         of all rows */
+    float *dh;        /* of a step */
+    sp_recurrent_work work;
 } memory;
-
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 /* What forward leaves for backward. */
 static size_t lay_saved(const sp_recurrence *s, void *base, memory *mem)
@@ -59,44 +55,23 @@ static size_t lay_saved(const sp_recurrence *s, void *base, memory *mem)
     return at.used;
 }
 
-static size_t lay_forward(const sp_recurrence *s, void *base, memory *mem)
+static size_t lay_scratch(const sp_recurrence *s, bool backward, void *base,
+                          memory *mem)
 {
     sp_carver at = { .base = base };
+    size_t state = sp_recurrent_state(s) * sizeof(float);
     size_t wide = (size_t)s->wide * sizeof(float);
 
-    if (!s->node->train) {
+    mem->state = sp_carve(&at, (size_t)(backward ? s->rows : s->n) * wide);
+    if (backward) {
+        mem->dh = sp_carve(&at, state);
+    } else if (!s->node->train) {
         mem->gates = sp_carve(&at, (size_t)s->rows * wide);
-        mem->m = sp_carve(&at, sp_recurrent_state(s) * sizeof(float));
+        mem->m = sp_carve(&at, state);
     }
-    mem->state = sp_carve(&at, (size_t)s->n * wide);
-    mem->w = (sp_packed){ .in = s->hidden, .out = s->wide };
-    mem->w.data = sp_carve(&at, sp_packed_size(&s->how, s->hidden, s->wide));
-    mem->work = sp_carve(
-        &at, larger(sp_recurrent_scratch(s, SP_FORWARD),
-                    sp_packed_scratch(&s->how, s->hidden, s->wide, s->n)));
-    return at.used;
-}
-
-/* The packed weights serve the steps; what stands in their place, the products
- * behind them. */
-static size_t lay_backward(const sp_recurrence *s, void *base, memory *mem)
-{
-    sp_carver at = { .base = base }, then;
-    size_t state = sp_recurrent_state(s) * sizeof(float);
-
-    mem->state =
-        sp_carve(&at, (size_t)s->rows * (size_t)s->wide * sizeof(float));
-    mem->dh = sp_carve(&at, state);
-    then = at;
-    mem->w = (sp_packed){ .in = s->wide, .out = s->hidden, .transposed = true };
-    mem->w.data = sp_carve(&at, sp_packed_size(&s->how, s->wide, s->hidden));
-    mem->work =
-        sp_carve(&at, sp_packed_scratch(&s->how, s->wide, s->hidden, s->n));
-    mem->before = sp_carve(&then, (size_t)s->t * state);
-    mem->after =
-        sp_carve(&then, larger(sp_recurrent_scratch(s, SP_BACKWARD_INPUT),
-                               sp_recurrent_scratch(s, SP_BACKWARD_WEIGHT)));
-    return larger(at.used, then.used);
+    return at.used + sp_recurrent_lay(s, backward,
+                                      base ? at.base + at.used : NULL,
+                                      &mem->work);
 }
 
 /* One step, each row by itself: pointers are to the first. */
@@ -147,10 +122,11 @@ static sp_err gru_shape(sp_node *n)
 
     SP_TRY(sp_recurrent_shape(n, GATES));
     s = sp_recurrent_open(n, NULL);
-    n->scratch = lay_forward(&s, NULL, &mem);
+    n->scratch = lay_scratch(&s, false, NULL, &mem);
     if (n->train) {
+        size_t back = lay_scratch(&s, true, NULL, &mem);
         n->saved = lay_saved(&s, NULL, &mem);
-        n->scratch = larger(n->scratch, lay_backward(&s, NULL, &mem));
+        n->scratch = back > n->scratch ? back : n->scratch;
     }
     return SP_OK;
 }
@@ -160,6 +136,7 @@ static void gru_forward(const sp_node *n, const sp_run *r)
     sp_recurrence s = sp_recurrent_open(n, r);
     const float *h = n->x[1]->data;
     memory mem = { 0 };
+    sp_packed w_hh;
     step now = { .kernels = r->kernels,
                  .to = { .units = (size_t)s.hidden,
                          .step = (size_t)s.hidden,
@@ -167,11 +144,11 @@ static void gru_forward(const sp_node *n, const sp_run *r)
 
     if (n->train)
         lay_saved(&s, n->saved_data, &mem);
-    lay_forward(&s, n->scratch_data, &mem);
-    sp_recurrent_input(&s, s.b_ih ? s.b_ih->value : NULL, mem.gates, mem.work);
-    sp_pack(&s.how, &mem.w, s.w_hh->value);
+    lay_scratch(&s, false, n->scratch_data, &mem);
+    sp_recurrent_input(&s, &mem.work, s.b_ih ? s.b_ih->value : NULL, mem.gates);
+    w_hh = sp_recurrent_pack(&s, &mem.work, false);
     for (int i = 0; i < s.t; i++) {
-        sp_packed_product(&s.how, &mem.w, s.n, h, mem.state, 0.0f, mem.work);
+        sp_recurrent_product(&s, &mem.work, &w_hh, h, mem.state, 0.0f);
         now.to.gates = sp_recurrent_rows(&s, mem.gates, i, s.wide);
         now.to.state = mem.state;
         now.to.m = n->train ? sp_recurrent_rows(&s, mem.m, i, s.hidden) : mem.m;
@@ -188,13 +165,13 @@ static void gru_steps_back(const sp_recurrence *s, const memory *mem)
 {
     const sp_node *n = s->node;
     float *dy = n->y[0]->grad;
+    sp_packed w_hh = sp_recurrent_pack(s, &mem->work, true);
     step now = { .kernels = s->how.kernels,
                  .back = { .units = (size_t)s->hidden,
                            .step = (size_t)s->hidden,
                            .dh = mem->dh } };
 
     sp_recurrent_last_grad(s, 1, mem->dh);
-    sp_pack(&s->how, &mem->w, s->w_hh->value);
     for (int i = s->t - 1; i >= 0; i--) {
         now.back.gates = sp_recurrent_rows(s, mem->gates, i, s->wide);
         now.back.state = sp_recurrent_rows(s, mem->state, i, s->wide);
@@ -203,8 +180,8 @@ static void gru_steps_back(const sp_recurrence *s, const memory *mem)
             sp_recurrent_before(s, n->x[1]->data, n->y[0]->data, i);
         now.back.dy = dy ? sp_recurrent_rows(s, dy, i, s->hidden) : NULL;
         sp_recurrent_for_rows(s, backward_rows, &now);
-        sp_packed_product(&s->how, &mem->w, s->n, now.back.state, mem->dh, 1.0f,
-                          mem->work);
+        sp_recurrent_product(s, &mem->work, &w_hh, now.back.state, mem->dh,
+                             1.0f);
     }
 }
 
@@ -214,13 +191,15 @@ static void gru_backward(const sp_node *n, const sp_run *r)
     memory mem = { 0 };
 
     lay_saved(&s, n->saved_data, &mem);
-    lay_backward(&s, n->scratch_data, &mem);
+    lay_scratch(&s, true, n->scratch_data, &mem);
     gru_steps_back(&s, &mem);
-    sp_recurrent_grad_input(&s, mem.gates, mem.after);
+    sp_recurrent_grad_input(&s, &mem.work, mem.gates);
     sp_recurrent_first_grad(&s, r, 1, mem.dh);
     sp_lap(r, n, SP_BACKWARD_INPUT);
-    sp_recurrent_grad_w_ih(&s, r, mem.gates, mem.after);
-    sp_recurrent_grad_w_hh(&s, r, mem.state, mem.before, mem.after);
+    sp_recurrent_turn(&s, &mem.work, mem.gates);
+    sp_recurrent_grad_w_ih(&s, r, &mem.work);
+    sp_recurrent_turn(&s, &mem.work, mem.state);
+    sp_recurrent_grad_w_hh(&s, r, &mem.work);
     sp_lap(r, n, SP_BACKWARD_WEIGHT);
     if (s.b_ih)
         sp_bias_backward(&s.how, (size_t)s.rows, s.wide, mem.gates,

@@ -37,15 +37,11 @@ enum { GATES = 4, STATES = 2 };
 
 /* Where everything stands in one call. */
 typedef struct memory {
-    float *gates, *c;   /* of all rows; c: in training only */
-    float *bias;        /* the sum of both biases, or their gradient */
-    float *dh, *dc;     /* of a step */
-    float *before;      /* h before each step */
-    sp_packed w;        /* w_hh */
-    void *work, *after; /* of products: of the steps, of those behind them */
+    float *gates, *c; /* of all rows; c: in training only */
+    float *bias;      /* the sum of both biases, or their gradient */
+    float *dh, *dc;   /* of a step */
+    sp_recurrent_work work;
 } memory;
-
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 /* What forward leaves for backward. */
 static size_t lay_saved(const sp_recurrence *s, void *base, memory *m)
@@ -58,42 +54,23 @@ static size_t lay_saved(const sp_recurrence *s, void *base, memory *m)
     return at.used;
 }
 
-static size_t lay_forward(const sp_recurrence *s, void *base, memory *m)
+static size_t lay_scratch(const sp_recurrence *s, bool backward, void *base,
+                          memory *m)
 {
     sp_carver at = { .base = base };
+    size_t state = sp_recurrent_state(s) * sizeof(float);
     size_t wide = (size_t)s->wide * sizeof(float);
 
-    m->w = (sp_packed){ .in = s->hidden, .out = s->wide };
-    if (!s->node->train)
-        m->gates = sp_carve(&at, (size_t)s->rows * wide);
     m->bias = sp_carve(&at, wide);
-    m->w.data = sp_carve(&at, sp_packed_size(&s->how, s->hidden, s->wide));
-    m->work = sp_carve(
-        &at, larger(sp_recurrent_scratch(s, SP_FORWARD),
-                    sp_packed_scratch(&s->how, s->hidden, s->wide, s->n)));
-    return at.used;
-}
-
-/* The packed weights serve the steps; what stands in their place, the products
- * behind them. */
-static size_t lay_backward(const sp_recurrence *s, void *base, memory *m)
-{
-    sp_carver at = { .base = base }, then;
-    size_t state = sp_recurrent_state(s) * sizeof(float);
-
-    m->w = (sp_packed){ .in = s->wide, .out = s->hidden, .transposed = true };
-    m->dh = sp_carve(&at, state);
-    m->dc = sp_carve(&at, state);
-    m->bias = sp_carve(&at, (size_t)s->wide * sizeof(float));
-    then = at;
-    m->w.data = sp_carve(&at, sp_packed_size(&s->how, s->wide, s->hidden));
-    m->work =
-        sp_carve(&at, sp_packed_scratch(&s->how, s->wide, s->hidden, s->n));
-    m->before = sp_carve(&then, (size_t)s->t * state);
-    m->after =
-        sp_carve(&then, larger(sp_recurrent_scratch(s, SP_BACKWARD_INPUT),
-                               sp_recurrent_scratch(s, SP_BACKWARD_WEIGHT)));
-    return larger(at.used, then.used);
+    if (backward) {
+        m->dh = sp_carve(&at, state);
+        m->dc = sp_carve(&at, state);
+    } else if (!s->node->train) {
+        m->gates = sp_carve(&at, (size_t)s->rows * wide);
+    }
+    return at.used + sp_recurrent_lay(s, backward,
+                                      base ? at.base + at.used : NULL,
+                                      &m->work);
 }
 
 /* One step, each row by itself: pointers are to the first. */
@@ -143,10 +120,11 @@ static sp_err lstm_shape(sp_node *n)
 
     SP_TRY(sp_recurrent_shape(n, GATES));
     s = sp_recurrent_open(n, NULL);
-    n->scratch = lay_forward(&s, NULL, &m);
+    n->scratch = lay_scratch(&s, false, NULL, &m);
     if (n->train) {
+        size_t back = lay_scratch(&s, true, NULL, &m);
         n->saved = lay_saved(&s, NULL, &m);
-        n->scratch = larger(n->scratch, lay_backward(&s, NULL, &m));
+        n->scratch = back > n->scratch ? back : n->scratch;
     }
     return SP_OK;
 }
@@ -167,22 +145,23 @@ static void lstm_forward(const sp_node *n, const sp_run *r)
     const float *h = n->x[1]->data, *c = n->x[2]->data;
     size_t bytes = sp_recurrent_state(&s) * sizeof(float);
     memory m = { 0 };
+    sp_packed w_hh;
     step now = { .kernels = r->kernels,
                  .to = { .units = (size_t)s.hidden,
                          .step = (size_t)s.hidden } };
 
     if (n->train)
         lay_saved(&s, n->saved_data, &m);
-    lay_forward(&s, n->scratch_data, &m);
-    sp_recurrent_input(&s, add_biases(&s, m.bias), m.gates, m.work);
-    sp_pack(&s.how, &m.w, s.w_hh->value);
+    lay_scratch(&s, false, n->scratch_data, &m);
+    sp_recurrent_input(&s, &m.work, add_biases(&s, m.bias), m.gates);
+    w_hh = sp_recurrent_pack(&s, &m.work, false);
     for (int i = 0; i < s.t; i++) {
         now.to.gates = sp_recurrent_rows(&s, m.gates, i, s.wide);
         now.to.before = c;
         now.to.c =
             n->train ? sp_recurrent_rows(&s, m.c, i, s.hidden) : n->y[2]->data;
         now.to.h = sp_recurrent_rows(&s, n->y[0]->data, i, s.hidden);
-        sp_packed_product(&s.how, &m.w, s.n, h, now.to.gates, 1.0f, m.work);
+        sp_recurrent_product(&s, &m.work, &w_hh, h, now.to.gates, 1.0f);
         sp_recurrent_for_rows(&s, forward_rows, &now);
         h = now.to.h;
         c = now.to.c;
@@ -215,6 +194,7 @@ static void lstm_steps_back(const sp_recurrence *s, const memory *m)
 {
     const sp_node *n = s->node;
     float *dy = n->y[0]->grad;
+    sp_packed w_hh = sp_recurrent_pack(s, &m->work, true);
     step now = { .kernels = s->how.kernels,
                  .back = { .units = (size_t)s->hidden,
                            .step = (size_t)s->hidden,
@@ -223,15 +203,13 @@ static void lstm_steps_back(const sp_recurrence *s, const memory *m)
 
     sp_recurrent_last_grad(s, 1, m->dh);
     sp_recurrent_last_grad(s, 2, m->dc);
-    sp_pack(&s->how, &m->w, s->w_hh->value);
     for (int i = s->t - 1; i >= 0; i--) {
         now.back.gates = sp_recurrent_rows(s, m->gates, i, s->wide);
         now.back.before = sp_recurrent_before(s, n->x[2]->data, m->c, i);
         now.back.c = sp_recurrent_rows(s, m->c, i, s->hidden);
         now.back.dy = dy ? sp_recurrent_rows(s, dy, i, s->hidden) : NULL;
         sp_recurrent_for_rows(s, backward_rows, &now);
-        sp_packed_product(&s->how, &m->w, s->n, now.back.gates, m->dh, 0.0f,
-                          m->work);
+        sp_recurrent_product(s, &m->work, &w_hh, now.back.gates, m->dh, 0.0f);
     }
 }
 
@@ -241,14 +219,15 @@ static void lstm_backward(const sp_node *n, const sp_run *r)
     memory m = { 0 };
 
     lay_saved(&s, n->saved_data, &m);
-    lay_backward(&s, n->scratch_data, &m);
+    lay_scratch(&s, true, n->scratch_data, &m);
     lstm_steps_back(&s, &m);
-    sp_recurrent_grad_input(&s, m.gates, m.after);
+    sp_recurrent_grad_input(&s, &m.work, m.gates);
     sp_recurrent_first_grad(&s, r, 1, m.dh);
     sp_recurrent_first_grad(&s, r, 2, m.dc);
     sp_lap(r, n, SP_BACKWARD_INPUT);
-    sp_recurrent_grad_w_ih(&s, r, m.gates, m.after);
-    sp_recurrent_grad_w_hh(&s, r, m.gates, m.before, m.after);
+    sp_recurrent_turn(&s, &m.work, m.gates);
+    sp_recurrent_grad_w_ih(&s, r, &m.work);
+    sp_recurrent_grad_w_hh(&s, r, &m.work);
     sp_lap(r, n, SP_BACKWARD_WEIGHT);
     grad_biases(&s, r, &m);
 }

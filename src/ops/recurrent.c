@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "kernels/conv.h"
 #include "kernels/elements.h"
 
 void sp_recurrent_record(sp_graph *g, const sp_op *op, const char *name,
@@ -143,39 +144,110 @@ void sp_recurrent_for_rows(const sp_recurrence *s, sp_body body, void *arg)
                     body, arg);
 }
 
-/* The product of rows of `in` and a matrix {wide, in}. */
-static sp_conv_shape geometry(const sp_recurrence *s, int in)
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+/* A matrix {rows, columns}, packed for products of up to n rows with it or, to
+ * go back, with what it is transposed. */
+typedef struct matrix {
+    int rows, columns, n;
+    bool back;
+} matrix;
+
+static sp_packed packed_of(const matrix *m, float *data)
 {
-    return (sp_conv_shape){ .h = 1,
-                            .w = 1,
-                            .cin = in,
-                            .oh = 1,
-                            .ow = 1,
-                            .cout = s->wide,
-                            .kh = 1,
-                            .kw = 1,
-                            .stride = 1,
-                            .groups = 1 };
+    return (sp_packed){ .in = m->back ? m->rows : m->columns,
+                        .out = m->back ? m->columns : m->rows,
+                        .transposed = m->back,
+                        .data = data };
 }
 
-size_t sp_recurrent_scratch(const sp_recurrence *s, sp_pass pass)
+/* Make room for it, and for the scratch of its products. */
+static void make_room(const sp_recurrence *s, matrix m, size_t *packed,
+                      size_t *scratch)
 {
-    sp_conv_shape x = geometry(s, s->in), h = geometry(s, s->hidden);
-    size_t bytes = sp_conv_scratch(&s->how, &x, s->rows, pass), more;
+    sp_packed p = packed_of(&m, NULL);
 
-    if (pass != SP_BACKWARD_WEIGHT)
-        return bytes;
-    more = sp_conv_scratch(&s->how, &h, s->rows, pass);
-    return bytes > more ? bytes : more;
+    *packed = larger(*packed, sp_packed_size(&s->how, p.in, p.out));
+    *scratch = larger(*scratch, sp_packed_scratch(&s->how, p.in, p.out, m.n));
 }
 
-void sp_recurrent_input(const sp_recurrence *s, const float *bias, float *gates,
-                        void *scratch)
+/* The matrices' gradients come last: what they need stands where the matrices
+ * were. */
+size_t sp_recurrent_lay(const sp_recurrence *s, bool backward, void *base,
+                        sp_recurrent_work *w)
 {
-    sp_conv_shape g = geometry(s, s->in);
+    size_t row = (size_t)s->rows * sizeof(float);
+    size_t packed = 0, rows = 0, scratch = 0;
+    sp_carver at = { .base = base }, last;
 
-    sp_conv_forward(&s->how, &g, s->rows, s->node->x[0]->data, s->w_ih->value,
-                    bias, gates, scratch);
+    make_room(s, (matrix){ s->wide, s->in, s->rows, backward }, &packed,
+              &scratch);
+    make_room(s, (matrix){ s->wide, s->hidden, s->n, backward }, &packed,
+              &scratch);
+    make_room(s, (matrix){ s->rows, s->in, s->wide, true }, &rows, &scratch);
+    make_room(s, (matrix){ s->rows, s->hidden, s->wide, true }, &rows,
+              &scratch);
+    w->scratch = sp_carve(&at, scratch);
+    last = at;
+    w->packed = sp_carve(&at, packed);
+    if (!backward)
+        return at.used;
+    w->turned = sp_carve(&last, row * (size_t)s->wide);
+    w->before = sp_carve(&last, row * (size_t)s->hidden);
+    w->rows = sp_carve(&last, rows);
+    return larger(at.used, last.used);
+}
+
+static sp_packed pack(const sp_recurrence *s, matrix m, const float *from,
+                      float *to)
+{
+    sp_packed p = packed_of(&m, to);
+
+    sp_pack(&s->how, &p, from);
+    return p;
+}
+
+sp_packed sp_recurrent_pack(const sp_recurrence *s, const sp_recurrent_work *w,
+                            bool back)
+{
+    return pack(s, (matrix){ s->wide, s->hidden, s->n, back }, s->w_hh->value,
+                w->packed);
+}
+
+void sp_recurrent_product(const sp_recurrence *s, const sp_recurrent_work *w,
+                          const sp_packed *p, const float *x, float *y,
+                          float beta)
+{
+    sp_packed_product(&s->how, p, s->n, x, y, beta, w->scratch);
+}
+
+/* Rows that start as a bias. */
+typedef struct bias_job {
+    const float *bias;
+    float *to;
+    size_t wide;
+} bias_job;
+
+static void bias_rows(void *arg, size_t begin, size_t end)
+{
+    const bias_job *j = arg;
+
+    for (size_t i = begin; i < end; i++)
+        memcpy(j->to + i * j->wide, j->bias, j->wide * sizeof *j->bias);
+}
+
+void sp_recurrent_input(const sp_recurrence *s, const sp_recurrent_work *w,
+                        const float *bias, float *gates)
+{
+    bias_job j = { bias, gates, (size_t)s->wide };
+    sp_packed p = pack(s, (matrix){ s->wide, s->in, s->rows, false },
+                       s->w_ih->value, w->packed);
+
+    if (bias)
+        sp_parallel_for(s->how.threads, (size_t)s->rows, 1 + 65536 / j.wide,
+                        bias_rows, &j);
+    sp_packed_product(&s->how, &p, s->rows, s->node->x[0]->data, gates,
+                      bias ? 1.0f : 0.0f, w->scratch);
 }
 
 void sp_recurrent_last_grad(const sp_recurrence *s, int k, float *grad)
@@ -198,42 +270,62 @@ void sp_recurrent_first_grad(const sp_recurrence *s, const sp_run *r, int k,
         sp_accumulate(r, sp_recurrent_state(s), grad, to, sp_beta(s->node, k));
 }
 
-void sp_recurrent_grad_input(const sp_recurrence *s, const float *gates,
-                             void *scratch)
+void sp_recurrent_grad_input(const sp_recurrence *s, const sp_recurrent_work *w,
+                             const float *gates)
 {
-    sp_conv_shape g = geometry(s, s->in);
+    sp_packed p;
 
-    if (s->node->x[0]->grad)
-        sp_conv_backward_input(&s->how, &g, s->rows, gates, s->w_ih->value,
-                               s->node->x[0]->grad, sp_beta(s->node, 0),
-                               scratch);
+    if (!s->node->x[0]->grad)
+        return;
+    p = pack(s, (matrix){ s->wide, s->in, s->rows, true }, s->w_ih->value,
+             w->packed);
+    sp_packed_product(&s->how, &p, s->rows, gates, s->node->x[0]->grad,
+                      sp_beta(s->node, 0), w->scratch);
+}
+
+void sp_recurrent_turn(const sp_recurrence *s, const sp_recurrent_work *w,
+                       const float *gates)
+{
+    sp_transpose(s->how.kernels, s->how.threads, (size_t)s->rows,
+                 (size_t)s->wide, gates, w->turned);
+}
+
+/* dw = beta * dw + (gates' gradients)^T x. */
+static void grad_matrix(const sp_recurrence *s, const sp_recurrent_work *w,
+                        const float *x, const sp_param *m, float beta)
+{
+    sp_packed p;
+
+    if (s->rows == 0) {
+        if (beta == 0.0f)
+            memset(m->grad, 0, m->count * sizeof *m->grad);
+        return;
+    }
+    p = pack(s, (matrix){ s->rows, m->dims[1], s->wide, true }, x, w->rows);
+    sp_packed_product(&s->how, &p, s->wide, w->turned, m->grad, beta,
+                      w->scratch);
 }
 
 void sp_recurrent_grad_w_ih(const sp_recurrence *s, const sp_run *r,
-                            const float *gates, void *scratch)
+                            const sp_recurrent_work *w)
 {
-    sp_conv_shape g = geometry(s, s->in);
-
-    sp_conv_backward_weight(&s->how, &g, s->rows, s->node->x[0]->data, gates,
-                            s->w_ih->grad, sp_param_beta(s->node, 0, r),
-                            scratch);
+    grad_matrix(s, w, s->node->x[0]->data, s->w_ih,
+                sp_param_beta(s->node, 0, r));
 }
 
 /* The h before each step are the first state and all of y but its last step. To
  * be multiplied at once they have to be adjacent. */
 void sp_recurrent_grad_w_hh(const sp_recurrence *s, const sp_run *r,
-                            const float *gates, float *before, void *scratch)
+                            const sp_recurrent_work *w)
 {
-    sp_conv_shape g = geometry(s, s->hidden);
-    size_t state = sp_recurrent_state(s) * sizeof *before;
+    size_t state = sp_recurrent_state(s) * sizeof(float);
 
     for (int i = 0; i < s->t; i++)
         memcpy(
-            sp_recurrent_rows(s, before, i, s->hidden),
+            sp_recurrent_rows(s, w->before, i, s->hidden),
             sp_recurrent_before(s, s->node->x[1]->data, s->node->y[0]->data, i),
             state);
-    sp_conv_backward_weight(&s->how, &g, s->rows, before, gates, s->w_hh->grad,
-                            sp_param_beta(s->node, 1, r), scratch);
+    grad_matrix(s, w, w->before, s->w_hh, sp_param_beta(s->node, 1, r));
 }
 
 bool sp_recurrent_example_at(sp_graph *g, int i, int gates, int states,

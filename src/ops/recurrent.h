@@ -64,12 +64,32 @@ static inline size_t sp_recurrent_state(const sp_recurrence *s)
  * sp_parallel_for() does. */
 void sp_recurrent_for_rows(const sp_recurrence *s, sp_body body, void *arg);
 
-/* Bytes of work space that the big products of a pass need. */
-size_t sp_recurrent_scratch(const sp_recurrence *s, sp_pass pass);
+/* Work space of the products, all by packed weights: over wide matrices, these
+ * take half to three quarters of the time of a convolution's passes. Packed are
+ * w_ih and w_hh and, for the matrices' gradients, the rows of x and h. */
+typedef struct sp_recurrent_work {
+    float *packed; /* w_ih or w_hh */
+    float *turned; /* gradients of the gates, {wide, rows} */
+    float *before; /* h before each step, {rows, hidden} */
+    float *rows;   /* packed rows of x or h */
+    void *scratch; /* of products */
+} sp_recurrent_work;
+
+/* Place it, and return its bytes; base NULL: only that. */
+size_t sp_recurrent_lay(const sp_recurrence *s, bool backward, void *base,
+                        sp_recurrent_work *w);
+
+/* Pack w_hh for the products of single steps, y = beta * y + x w_hh^T or, going
+ * back, y = beta * y + x w_hh. No other product may come between them. */
+sp_packed sp_recurrent_pack(const sp_recurrence *s, const sp_recurrent_work *w,
+                            bool back);
+void sp_recurrent_product(const sp_recurrence *s, const sp_recurrent_work *w,
+                          const sp_packed *p, const float *x, float *y,
+                          float beta);
 
 /* gates = x w_ih^T + bias over all rows; bias may be NULL. */
-void sp_recurrent_input(const sp_recurrence *s, const float *bias, float *gates,
-                        void *scratch);
+void sp_recurrent_input(const sp_recurrence *s, const sp_recurrent_work *w,
+                        const float *bias, float *gates);
 
 /* A state's gradient behind the last step: that of output k, or zeros. */
 void sp_recurrent_last_grad(const sp_recurrence *s, int k, float *grad);
@@ -78,14 +98,19 @@ void sp_recurrent_last_grad(const sp_recurrence *s, int k, float *grad);
 void sp_recurrent_first_grad(const sp_recurrence *s, const sp_run *r, int k,
                              const float *grad);
 
-/* The gradient of x, and those of w_ih and w_hh, from those of the gates of all
- * rows. `before` is work space for the h before each step, rows x hidden. */
-void sp_recurrent_grad_input(const sp_recurrence *s, const float *gates,
-                             void *scratch);
+/* The gradient of x, where it is wanted, and those of w_ih and w_hh, from those
+ * of the gates of all rows. */
+void sp_recurrent_grad_input(const sp_recurrence *s, const sp_recurrent_work *w,
+                             const float *gates);
+
+/* Turn the gates' gradients, which those of the matrices are computed from.
+ * From here on there are no packed matrices. */
+void sp_recurrent_turn(const sp_recurrence *s, const sp_recurrent_work *w,
+                       const float *gates);
 void sp_recurrent_grad_w_ih(const sp_recurrence *s, const sp_run *r,
-                            const float *gates, void *scratch);
+                            const sp_recurrent_work *w);
 void sp_recurrent_grad_w_hh(const sp_recurrence *s, const sp_run *r,
-                            const float *gates, float *before, void *scratch);
+                            const sp_recurrent_work *w);
 
 /* Inputs and parameters of an example: x, then `states` states, ended by NULL;
  * false past the last example. */
