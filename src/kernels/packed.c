@@ -3,8 +3,8 @@
  *   y[r][o] = beta * y[r][o] + sum over i of x[r][i] * w[o][i]
  *
  * Large weights come from memory at every call, and take about as long as the
- * products: each block of columns is therefore read once, a piece that the
- * first cache holds after the other, and multiplied by all rows meanwhile.
+ * products: each block of columns is therefore read once for up to GROUP rows,
+ * a piece that the first cache holds after the other.
  */
 #include <cblas.h>
 #include <string.h>
@@ -14,6 +14,10 @@
 enum {
     /* Most depth of a piece: of 32 columns, 32 KiB. */
     PIECE = 256,
+    /* Rows of a group, and floats that a group reads before all columns have
+     * had them: half of the second cache. */
+    GROUP = 256,
+    GROUP_FLOATS = 1 << 18,
     /* A part of the work: long enough to hide its start, short enough for
      * threads to end together. In multiply-adds. */
     PART = 1 << 20
@@ -23,9 +27,10 @@ typedef struct product_work {
     const sp_packed *p;
     const sp_products *products;
     sp_blocks blocks;
-    size_t floats; /* of the packed weights */
-    int piece;     /* depth of all pieces of a panel but the last */
-    int n, tiles;  /* rows; tiles of rows, of about equal size */
+    size_t floats;  /* of the packed weights */
+    int piece;      /* depth of all pieces of a panel but the last */
+    int begin, end; /* the depth that is taken now, in whole pieces */
+    int n, groups;  /* rows, in groups of about equal size */
     const float *x;
     float *y;
     float beta;
@@ -77,16 +82,25 @@ void sp_pack(const sp_conv_how *how, const sp_packed *p, const float *w)
         sp_pack_forward(how, &f, w, p->data);
 }
 
-/* All rows against one piece. Its first tile fetches half of the next piece of
- * a block of two vectors, the second the other; `ahead` is that piece. */
-static void run_rows(const product_work *w, sp_product *t, const float *ahead)
+/* The first row of the i-th of `parts` of n rows. */
+static int row_at(int n, int i, int parts)
 {
+    return (int)((int64_t)n * i / parts);
+}
+
+/* `n` rows against one piece, in tiles of about equal size. The first fetches
+ * one half of the next piece of a block of two vectors, the second the other;
+ * `ahead` is that piece. */
+static void run_rows(const product_work *w, sp_product *t, int n,
+                     const float *ahead)
+{
+    int most = w->products->rows, tiles = n / most + (n % most > 0);
     const float *x = t->x;
     float *y = t->y;
 
-    for (int i = 0; i < w->tiles; i++) {
-        int first = (int)((int64_t)w->n * i / w->tiles);
-        t->rows = (int)((int64_t)w->n * (i + 1) / w->tiles) - first;
+    for (int i = 0; i < tiles; i++) {
+        int first = row_at(n, i, tiles);
+        t->rows = row_at(n, i + 1, tiles) - first;
         t->x = x + (size_t)first * t->x_step;
         t->y = y + (size_t)first * t->y_step;
         t->ahead = ahead;
@@ -96,35 +110,40 @@ static void run_rows(const product_work *w, sp_product *t, const float *ahead)
     }
 }
 
-static void run_block(const product_work *w, int i)
+/* One item: a group of rows, a block of columns. */
+static void run_item(const product_work *w, size_t item)
 {
-    sp_block b = sp_block_at(&w->blocks, i);
-    int in = w->p->in;
-    const float *panel = w->p->data + (size_t)b.first * (size_t)in;
-    const float *end = w->p->data + w->floats;
+    size_t count = (size_t)w->blocks.count;
+    int group = (int)(item / count), row = row_at(w->n, group, w->groups);
+    int rows = row_at(w->n, group + 1, w->groups) - row;
+    sp_block b = sp_block_at(&w->blocks, (int)(item % count));
+    size_t in = (size_t)w->p->in, out = (size_t)w->p->out;
+    const float *panel =
+        w->p->data + (size_t)b.first * in + (size_t)w->begin * (size_t)b.width;
+    const float *last = w->p->data + w->floats;
 
-    for (int k = 0; k < in; k += w->piece) {
-        int step = in - k < w->piece ? in - k : w->piece;
+    for (int k = w->begin; k < w->end; k += w->piece) {
+        int step = w->end - k < w->piece ? w->end - k : w->piece;
         size_t floats = (size_t)step * (size_t)b.width;
-        sp_product t = { .x = w->x + k,
+        sp_product t = { .x = w->x + (size_t)row * in + k,
                          .w = panel,
-                         .y = w->y + b.first,
-                         .x_step = (size_t)in,
-                         .y_step = (size_t)w->p->out,
+                         .y = w->y + (size_t)row * out + b.first,
+                         .x_step = in,
+                         .y_step = out,
                          .depth = step,
                          .vectors = b.vectors,
                          .columns = b.valid,
                          .beta = k > 0 ? 1.0f : w->beta };
-        run_rows(w, &t,
-                 (size_t)(end - panel) >= 2 * floats ? panel + floats : panel);
+        bool more = (size_t)(last - panel) >= 2 * floats;
+        run_rows(w, &t, rows, more ? panel + floats : panel);
         panel += floats;
     }
 }
 
-static void run_blocks(void *arg, size_t begin, size_t end)
+static void run_items(void *arg, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++)
-        run_block(arg, (int)i);
+        run_item(arg, i);
 }
 
 /* Row by row: BLAS sums in an order that depends on their number. */
@@ -156,30 +175,45 @@ static int piece_of(int in)
     return (depth + TURN - 1) / TURN * TURN;
 }
 
+/* All columns see a group's rows up to some depth before it goes on, so that
+ * these stay in the second cache. The sums are the same. */
+static void run_groups(const sp_conv_how *how, product_work *w)
+{
+    int in = w->p->in, rows, depth;
+    size_t cost, grain;
+
+    w->floats = (size_t)in * (size_t)sp_blocks_width(&w->blocks);
+    w->piece = piece_of(in);
+    w->groups = w->n / GROUP + (w->n % GROUP > 0);
+    rows = w->n / w->groups + (w->n % w->groups > 0);
+    depth = GROUP_FLOATS / rows / w->piece * w->piece;
+    cost = (size_t)rows * 2 * (size_t)w->blocks.vl *
+           (size_t)(in < depth ? in : depth);
+    grain = PART / cost > 0 ? PART / cost : 1;
+    for (; w->begin < in; w->begin = w->end) {
+        w->end = in - w->begin < depth ? in : w->begin + depth;
+        sp_parallel_for(how->threads,
+                        (size_t)w->groups * (size_t)w->blocks.count, grain,
+                        run_items, w);
+    }
+}
+
 void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
                        const float *x, float *y, float beta, void *scratch)
 {
-    const sp_products *products = how->kernels->products;
     product_work w = { .p = p,
-                       .products = products,
+                       .products = how->kernels->products,
                        .blocks = sp_blocks_of(p->out, how->kernels->tiles->vl),
                        .n = n,
                        .x = x,
                        .y = y,
                        .beta = beta };
-    size_t cost;
 
     (void)scratch;
     if (n <= 0)
         return;
-    if (how->reference) {
+    if (how->reference)
         sp_parallel_for(how->threads, (size_t)n, 1, reference_rows, &w);
-        return;
-    }
-    w.floats = (size_t)p->in * (size_t)sp_blocks_width(&w.blocks);
-    w.piece = piece_of(p->in);
-    w.tiles = n / products->rows + (n % products->rows > 0);
-    cost = (size_t)n * (size_t)p->in * 2 * (size_t)w.blocks.vl;
-    sp_parallel_for(how->threads, (size_t)w.blocks.count,
-                    PART / cost > 0 ? PART / cost : 1, run_blocks, &w);
+    else
+        run_groups(how, &w);
 }

@@ -42,6 +42,9 @@ SP_INLINE void tile(const sp_product *a, int rows, int vectors)
     for (int p = 0; p < rows; p++) {
         x[p] = a->x + (size_t)p * a->x_step;
         sum[p][0] = sum[p][1] = (sp_vec){ 0 };
+        __builtin_prefetch(a->y + (size_t)p * a->y_step, 1);
+        if (vectors == 2)
+            __builtin_prefetch(a->y + (size_t)p * a->y_step + SP_VL, 1);
     }
     for (; k + UNROLLED <= depth; k += UNROLLED, w += UNROLLED * vectors)
 #pragma GCC unroll 8
