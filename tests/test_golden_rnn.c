@@ -371,6 +371,7 @@ int main(void)
     TCase *tc = tcase_create("golden_rnn");
     SRunner *run = srunner_create(s);
 
+    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, layers_agree_with_pytorch, 0, CASES);
     tcase_add_loop_test(tc, language_models_agree_with_pytorch, 0, MODELS);
     suite_add_tcase(s, tc);

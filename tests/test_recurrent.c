@@ -345,6 +345,7 @@ int main(void)
     TCase *tc = tcase_create("recurrent");
     SRunner *run = srunner_create(s);
 
+    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, operators_agree_with_a_plain_loop, 0, KINDS);
     tcase_add_loop_test(tc, last_states_are_the_last_outputs, 0, KINDS);
     tcase_add_loop_test(tc, evaluation_has_the_bits_of_training, 0, KINDS);

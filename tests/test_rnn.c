@@ -219,9 +219,9 @@ START_TEST(threads_do_not_change_bits)
 {
     sp_rnn_opt o = layers[_i];
 
-    o.hidden = 130;
+    o.hidden = 100;
     o.dropout = 0.3f;
-    same_results((sp_shape){ .t = 4, .n = 40, .c = 150 }, o,
+    same_results((sp_shape){ .t = 3, .n = 40, .c = 70 }, o,
                  (sp_graph_opt){ .train = true, .threads = 1 },
                  (sp_graph_opt){ .train = true, .threads = 4 });
 }
@@ -430,6 +430,7 @@ int main(void)
     TCase *tc = tcase_create("rnn");
     SRunner *run = srunner_create(s);
 
+    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, chunks_are_a_whole, 0, CARRYING);
     tcase_add_loop_test(tc, every_state_matters, 0, CARRYING);
     tcase_add_loop_test(tc, rows_do_not_see_each_other, 0, LAYERS);
