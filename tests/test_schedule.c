@@ -161,8 +161,6 @@ START_TEST(poly_is_a_power_of_what_is_left)
 }
 END_TEST
 
-/* The factors are those of PyTorch 1.13's ReduceLROnPlateau(factor=0.5,
- * patience=1, threshold=0.1, min_lr=0.2) at rate 1. */
 /* The small model of Zaremba et al. 2014: 13 epochs, halved from the 5th on. */
 START_TEST(epoch_decay_begins_behind_the_full_rate)
 {
@@ -180,6 +178,8 @@ START_TEST(epoch_decay_begins_behind_the_full_rate)
 }
 END_TEST
 
+/* The factors are those of PyTorch 1.13's ReduceLROnPlateau(factor=0.5,
+ * patience=1, threshold=0.1, min_lr=0.2) at rate 1. */
 START_TEST(plateau_follows_pytorch)
 {
     static const double loss[] = { 10, 9.5, 8.9, 8.9, 8.5, 8.1, 7,
@@ -216,13 +216,28 @@ START_TEST(plateau_counts_a_loss_that_is_not_a_number_as_bad)
 }
 END_TEST
 
+/* The numbers among the keys, as they are when a file does not give them. */
+static settings defaults(const sp_schedule *s)
+{
+    settings own = { 0 };
+
+    for (size_t i = 0; i < s->entry.key_count; i++) {
+        const sp_key *k = &s->entry.keys[i];
+        if (k->kind == SP_INT)
+            set_int(s, &own, k->name, atoi(k->fallback));
+        if (k->kind == SP_FLOAT)
+            set(s, &own, k->name, atof(k->fallback));
+    }
+    return own;
+}
+
 START_TEST(every_schedule_starts_at_one)
 {
     static const sp_schedule *const all[] = {
-        &sp_schedule_constant, &sp_schedule_step, &sp_schedule_cosine,
-        &sp_schedule_poly, &sp_schedule_plateau
+        &sp_schedule_constant, &sp_schedule_step,    &sp_schedule_cosine,
+        &sp_schedule_poly,     &sp_schedule_plateau, &sp_schedule_epoch_decay
     };
-    settings own = { 0 };
+    settings own = defaults(all[_i]);
 
     ck_assert_double_eq(at(all[_i], &own, 0, 0), 1);
     ck_assert_double_eq_tol(at(all[_i], &own, 5, 0), 0.2, 1e-15);
@@ -245,7 +260,7 @@ int main(void)
     tcase_add_test(tc, epoch_decay_begins_behind_the_full_rate);
     tcase_add_test(tc, plateau_follows_pytorch);
     tcase_add_test(tc, plateau_counts_a_loss_that_is_not_a_number_as_bad);
-    tcase_add_loop_test(tc, every_schedule_starts_at_one, 0, 5);
+    tcase_add_loop_test(tc, every_schedule_starts_at_one, 0, 6);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     int failed = srunner_ntests_failed(run);

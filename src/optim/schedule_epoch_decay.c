@@ -21,7 +21,7 @@ typedef struct decay_cfg {
 #define AT(field) offsetof(decay_cfg, field)
 
 static const sp_key keys[] = {
-    { "after", SP_INT, AT(after), "0", 0, 1e9,
+    { "after", SP_INT, AT(after), "1", 1, 1e9,
       "epochs at the full rate, before the first change", NULL },
     { "factor", SP_FLOAT, AT(factor), "0.5", 0, 1, "on the rate, every epoch",
       NULL },
