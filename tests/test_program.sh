@@ -70,6 +70,7 @@ check_usage() {
   said err 'usage: sprat train'
   expect 2 bench tiny.yaml --steps 0
   expect 2 bench tiny.yaml --steps many
+  expect 2 bench tiny.yaml --steps
   expect 2 bench tiny.yaml --steps 1000001
   said err 'whole number from 1 to 1000000$'
   expect 2 bench tiny.yaml --json --json
@@ -455,7 +456,7 @@ YAML
   sed 's/mat/<unk>/' corpus/train.txt >corpus/new && mv corpus/{new,train.txt}
   expect 0 check words.yaml data.vocabulary=train
   # "mat" is in every third of 30 and of 31 lines.
-  said out 'vocabulary of 9, in which 20 of the last two .* <unk>'
+  said out 'vocabulary of 9; 10 validation and 10 test words became <unk>'
   printf 'the \377 cat\n' >corpus/valid.txt
   expect 2 train words.yaml --run broken
   said err 'corpus/valid.txt' 'UTF-8'

@@ -88,13 +88,13 @@ START_TEST(a_model_writes_what_it_has_learnt)
     check_text(o, "the dog ran\na cat\n");
     o.seed = 7;
     check_text(o, "the dog ran\na cat\n");
-    o.prompt = "the cat";
     o.tokens = 2;
-    check_text(o, "the cat sat\n");
-    o.prompt = NULL;
-    o.tokens = 3;
     o.temperature = 0.01;
-    free(text(o));
+    o.prompt = "the dog";
+    check_text(o, "the dog ran\n");
+    o.prompt = "the bird";
+    o.tokens = 1;
+    check_text(o, "the <unk>\n");
 }
 END_TEST
 

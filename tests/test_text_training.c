@@ -201,9 +201,7 @@ static double loss_without(sp_session *s, const char *forgotten)
             if (forgotten && strstr(c->at[i].name, forgotten))
                 memset(c->at[i].now, 0,
                        (size_t)(c->rows * c->at[i].c) * sizeof(float));
-        sp_carry_put(c, s->eval.graph, 0, b.n);
-        sp_forward(s->eval.graph, &run);
-        sp_carry_take(c, s->eval.graph, 0, b.n);
+        sp_carry_forward(c, &run, 0);
         sp_carry_advance(c);
         sum += sp_loss(s->eval.graph, &run);
         count += b.n * b.t;
@@ -283,6 +281,54 @@ START_TEST(every_target_is_scored_whatever_the_chunks)
 }
 END_TEST
 
+/* 149 targets a column are 22 chunks of 7 tokens, but 2 of 100 and of 149. */
+START_TEST(a_chunk_begun_cannot_change_its_length)
+{
+    const char *chunks[] = { TEXT, "train.bptt=100", NULL };
+    const char *longer[] = { "train.bptt=140", NULL };
+    runs_job stop = {
+        .run = "a", .overrides = chunks, .end = RUNS_STOP, .lines = 1
+    };
+    runs_job go_on = { .run = "a", .overrides = longer };
+
+    ck_assert_int_eq(runs_train(&r, stop), SP_ESTOPPED);
+    ck_assert_int_eq(runs_resume(&r, go_on), SP_ECONFIG);
+    ck_assert_msg(runs_error("change train.bptt between epochs only"), "%s",
+                  sp_last_error());
+}
+END_TEST
+
+/* e^loss overflows, and is written as null. */
+START_TEST(a_perplexity_may_be_infinite)
+{
+    const char *wild[] = { TEXT, "model.bound=10", "optim.lr=1e4",
+                           "train.epochs=1", NULL };
+    runs_job more = { .run = "a",
+                      .overrides = (const char *[]){ "train.epochs=2", NULL } };
+    char *metrics;
+    sp_err e;
+
+    e = runs_train(&r, (runs_job){ .run = "a", .overrides = wild });
+    ck_assert_msg(e == SP_OK, "%s", sp_last_error());
+    metrics = runs_read(runs_path(&r, "a", "metrics.jsonl"));
+    ck_assert_ptr_nonnull(strstr(metrics, "\"valid_ppl\":null"));
+    free(metrics);
+    e = runs_resume(&r, more);
+    ck_assert_msg(e == SP_OK || e == SP_ENUMERIC, "%s", sp_last_error());
+}
+END_TEST
+
+START_TEST(a_smoothed_loss_has_no_perplexity)
+{
+    const char *smooth[] = { TEXT, "train.epochs=1",
+                             "train.label_smoothing=0.1", NULL };
+
+    train("a", smooth);
+    ck_assert(isnan(result("a", "final", "train_ppl")));
+    ck_assert(!isnan(result("a", "final", "valid_ppl")));
+}
+END_TEST
+
 START_TEST(what_does_not_fit_text_is_refused)
 {
     static const struct {
@@ -331,6 +377,9 @@ int main(void)
     tcase_add_test(t, the_test_part_is_scored_once_with_the_best_weights);
     tcase_add_test(t, hidden_and_cell_states_of_every_layer_are_carried);
     tcase_add_test(t, every_target_is_scored_whatever_the_chunks);
+    tcase_add_test(t, a_chunk_begun_cannot_change_its_length);
+    tcase_add_test(t, a_perplexity_may_be_infinite);
+    tcase_add_test(t, a_smoothed_loss_has_no_perplexity);
     tcase_add_loop_test(t, what_does_not_fit_text_is_refused, 0, 6);
     tcase_add_test(t, a_model_for_images_takes_no_text);
     suite_add_tcase(s, t);

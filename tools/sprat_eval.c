@@ -40,7 +40,7 @@ static int print_scores(const sp_args *a, const char *split,
         printf("%s of %s: %zu %s, loss %.4f, ", split, checkpoint, s->count,
                text ? "targets" : "samples", s->loss);
         if (text)
-            printf("perplexity %.2f", exp(s->loss));
+            printf("perplexity %.2f", s->ppl);
         else
             printf("top-1 %.2f %%", s->top1);
         if (!isnan(s->top5))
@@ -54,7 +54,7 @@ static int print_scores(const sp_args *a, const char *split,
     sp_json_int(&j, "count", (int64_t)s->count);
     sp_json_number(&j, "loss", s->loss);
     if (isnan(s->top1))
-        sp_json_number(&j, "ppl", exp(s->loss));
+        sp_json_number(&j, "ppl", s->ppl);
     else
         sp_json_number(&j, "top1", s->top1);
     if (!isnan(s->top5))

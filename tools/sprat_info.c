@@ -30,7 +30,8 @@ static void print_text(const sp_info *info)
     }
     printf("\nparameters     %zu, of them %zu in 1-D tensors\n", info->params,
            info->params_1d);
-    printf("MACs           %.0f a sample, forward\n", info->macs);
+    printf("MACs           %.0f a %s, forward\n", info->macs,
+           info->text ? "token" : "sample");
     printf("activations    %.1f MiB a step (%.1f unplanned, no plan can do "
            "with less than %.1f)\n",
            (double)info->memory.planned / mib,

@@ -11,13 +11,12 @@ static int sample(const sp_args *a)
                           .prompt = sp_args_flag(a, "prompt"),
                           .out = stdout };
     sp_opened o = { 0 };
-    double seed;
-    long tokens;
+    long tokens, seed;
     sp_err e;
 
     if (!sp_args_count(a, "tokens", 100, SP_COUNT_MAX, &tokens) ||
         !sp_args_number(a, "temperature", 1, &opt.temperature) ||
-        !sp_args_number(a, "seed", 1, &seed))
+        !sp_args_count(a, "seed", 1, SP_COUNT_MAX, &seed))
         return SP_EXIT_USAGE;
     opt.tokens = tokens;
     opt.seed = (uint64_t)seed;
@@ -39,7 +38,7 @@ const sp_verb sp_verb_sample = {
         { "tokens", "N", "words or characters behind it (100)" },
         { "temperature", "T",
           "below 1: likelier words; 0: always the likeliest (1)" },
-        { "seed", "S", "another text for every whole number (1)" },
+        { "seed", "S", "another text for every number from 1 on (1)" },
         { "checkpoint", "NAME",
           "best (default), last, or a folder in RUN/checkpoints" },
     },

@@ -80,12 +80,14 @@ SP_MUST sp_err sp_resume(const sp_registry *r, const char *const *overrides,
 /* ---- Using what was trained -------------------------------------------- */
 
 /* Means over every sample of a part, each counted once; of text, over every
- * token but the first. Perplexity is e^loss. */
+ * token but the first. What does not apply is NAN. */
 typedef struct sp_scores {
     size_t count;
-    double loss;       /* per sample or token, without label smoothing */
-    double top1, top5; /* percent; top5 is NAN with 5 classes or fewer, both
-                          are for text */
+    double loss; /* per sample or token, without label smoothing */
+    double top1; /* of images: percent */
+    double top5; /* the same, with more than 5 classes */
+    double ppl;  /* of text: perplexity, e^loss; infinite where the loss is no
+                    number, which is the worst there is */
 } sp_scores;
 
 /* Score a checkpoint ("last", "best" or a folder in RUN/checkpoints), as the
@@ -121,11 +123,14 @@ SP_MUST sp_err sp_predict(const sp_registry *r, const sp_predict_opt *o);
 /* Let a model of text write: `tokens` of them, each drawn with the probability
  * that the model gives it behind all before, at a temperature: logits are
  * divided by it; 0 takes the most likely token. The text before the first is
- * the end of a line, then `prompt`. `out` gets the prompt and what follows. The
- * same options give the same text.
- * Errors: SP_ECONFIG for a run on images; SP_EDATA for a prompt with a word or
- * character that the vocabulary lacks; SP_ENUMERIC when the model's answer is
- * not finite; those of reading the run. */
+ * the end of a line (without one in the vocabulary, its first token), then
+ * `prompt`. `out` gets the prompt's tokens, words apart by one space and those
+ * that the vocabulary lacks as <unk>, and what follows. The same options give
+ * the same text.
+ * Errors: SP_EARG for a temperature below 0; SP_ECONFIG for a run on images;
+ * SP_EDATA for a prompt with a word or character that the vocabulary lacks;
+ * SP_ENUMERIC when the model's answer is not finite; those of reading the run.
+ */
 typedef struct sp_sample_opt {
     const char *run, *checkpoint; /* checkpoint NULL: the best */
     const char *prompt;           /* NULL: none */
@@ -149,7 +154,8 @@ SP_MUST sp_err sp_verify(const sp_registry *r, const char *run, int64_t steps,
 /* What a configuration will need; opens no data. */
 typedef struct sp_info {
     size_t params, params_1d;
-    double macs;                      /* one sample */
+    bool text;                        /* on text, not images */
+    double macs;                      /* one image, or one token */
     sp_memory memory;                 /* of one training step, bytes */
     double dense_bytes, packet_bytes; /* gradients of a step on the wire */
     sp_params *tensors; /* the store, for names and shapes (no values) */

@@ -8,13 +8,13 @@ static size_t bytes_of(const sp_carry *c, const sp_carried *s)
     return (size_t)c->rows * (size_t)s->c * sizeof(float);
 }
 
-sp_err sp_carry_open(sp_carry *c, const sp_graph *g, int rows)
+sp_err sp_carry_open(sp_carry *c, sp_graph *g, int rows)
 {
     int count = 0;
 
     while (sp_graph_state(g, count))
         count++;
-    *c = (sp_carry){ .rows = rows };
+    *c = (sp_carry){ .graph = g, .rows = rows };
     c->at = calloc((size_t)count + 1, sizeof *c->at);
     for (int i = 0; c->at && i < count; i++) {
         sp_carried *s = &c->at[c->count++];
@@ -49,25 +49,32 @@ void sp_carry_reset(sp_carry *c)
         memset(c->at[i].now, 0, bytes_of(c, &c->at[i]));
 }
 
-void sp_carry_put(const sp_carry *c, const sp_graph *g, int first, int n)
+/* Floats of n rows. */
+static size_t floats(const sp_carried *s, int n)
+{
+    return (size_t)n * (size_t)s->c;
+}
+
+void sp_carry_put(const sp_carry *c, int first, int n)
 {
     for (int i = 0; i < c->count; i++) {
         const sp_carried *s = &c->at[i];
 
-        memcpy(sp_graph_state(g, i)->now->data,
-               s->now + (size_t)first * (size_t)s->c,
-               (size_t)n * (size_t)s->c * sizeof(float));
+        memcpy(sp_graph_state(c->graph, i)->now->data,
+               s->now + floats(s, first), floats(s, n) * sizeof(float));
     }
 }
 
-void sp_carry_take(sp_carry *c, const sp_graph *g, int first, int n)
+void sp_carry_forward(sp_carry *c, const sp_run *run, int first)
 {
+    sp_carry_put(c, first, run->n);
+    sp_forward(c->graph, run);
     for (int i = 0; i < c->count; i++) {
         sp_carried *s = &c->at[i];
 
-        memcpy(s->next + (size_t)first * (size_t)s->c,
-               sp_graph_state(g, i)->next->data,
-               (size_t)n * (size_t)s->c * sizeof(float));
+        memcpy(s->next + floats(s, first),
+               sp_graph_state(c->graph, i)->next->data,
+               floats(s, run->n) * sizeof(float));
     }
 }
 

@@ -14,6 +14,7 @@ typedef struct sp_carried {
 } sp_carried;
 
 typedef struct sp_carry {
+    sp_graph *graph; /* whose states they are */
     sp_carried *at;
     int count;
     int rows;
@@ -22,16 +23,19 @@ typedef struct sp_carry {
 /* The states of a program, all zero, for batches of up to `rows` rows, of
  * which a run computes up to the program's capacity. The graph must outlive
  * them. Errors: SP_ENOMEM. */
-SP_MUST sp_err sp_carry_open(sp_carry *c, const sp_graph *g, int rows);
+SP_MUST sp_err sp_carry_open(sp_carry *c, sp_graph *g, int rows);
 void sp_carry_close(sp_carry *c);
 
 /* Zero: where a text begins. */
 void sp_carry_reset(sp_carry *c);
 
-/* Rows [first, first + n) of a batch: what they start from, into the program;
- * what they end with, out of it. */
-void sp_carry_put(const sp_carry *c, const sp_graph *g, int first, int n);
-void sp_carry_take(sp_carry *c, const sp_graph *g, int first, int n);
+/* What rows [first, first + n) of a batch start from, into the program. */
+void sp_carry_put(const sp_carry *c, int first, int n);
+
+/* Run the program forward on rows [first, first + run->n) of a batch, from the
+ * states that they start from; what they end with is kept for the next batch.
+ */
+void sp_carry_forward(sp_carry *c, const sp_run *run, int first);
 
 /* The batch is done: the next one starts where it ended. */
 void sp_carry_advance(sp_carry *c);

@@ -77,6 +77,7 @@ static sp_err save_files(const char *folder, const sp_checkpoint_args *a)
     sp_manifest m = {
         .batches = a->batches,
         .batch = s->set.train->batch,
+        .bptt = s->info.text ? s->set.train->bptt : 0,
         .state = *a->state,
         .text = s->info.text,
         .chars = s->info.chars,

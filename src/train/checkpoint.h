@@ -48,7 +48,8 @@ SP_MUST sp_err sp_checkpoint_fits(const sp_checkpoint *c,
 SP_MUST sp_err sp_checkpoint_load(const sp_checkpoint *c, sp_params *p);
 
 /* Read all that training goes on from: weights, this rank's statistics, the
- * optimizer's state. */
+ * optimizer's state, and within an epoch the states that text has left. Errors:
+ * SP_EFORMAT for another model or batch, SP_ECONFIG for another optimizer. */
 SP_MUST sp_err sp_checkpoint_load_all(const sp_checkpoint *c, sp_session *s);
 
 /* Remove what writers that were killed left behind. */

@@ -15,14 +15,14 @@ void sp_describe_data(const sp_session *s, char out[SP_DESCRIBE_ROOM])
 {
     const sp_data_info *i = &s->info;
     const size_t *count = s->data->count;
-    size_t unknown = i->unknown[SP_VALID] + i->unknown[SP_TEST];
+    const size_t *unknown = i->unknown;
     char kind[128];
 
-    if (i->text && unknown > 0)
+    if (i->text && unknown[SP_VALID] + unknown[SP_TEST] > 0)
         snprintf(kind, sizeof kind,
-                 "tokens, a vocabulary of %d, in which %zu of the last two are "
-                 "not and became <unk>",
-                 i->classes, unknown);
+                 "tokens, a vocabulary of %d; %zu validation and %zu test "
+                 "words became <unk>",
+                 i->classes, unknown[SP_VALID], unknown[SP_TEST]);
     else if (i->text)
         snprintf(kind, sizeof kind, "tokens, a vocabulary of %d", i->classes);
     else

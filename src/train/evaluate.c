@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "data/loader.h"
-#include "train/checkpoint.h"
-#include "train/config_text.h"
+#include "train/trained.h"
 
 enum { TOP = 5 };
 
@@ -32,6 +31,8 @@ int sp_rank_of(const float *logits, int classes, int label)
             above += k < label ? !(logits[k] < own) : !(logits[k] <= own);
     return above;
 }
+
+double sp_perplexity(double loss) { return isnan(loss) ? INFINITY : exp(loss); }
 
 typedef struct sums {
     size_t count, top1, top5;
@@ -63,9 +64,7 @@ static void score_batch(sp_session *s, const sp_batch *b, sums *sum)
     memcpy(s->eval.label->data, b->labels, rows * sizeof(int));
     if (b->index == 0)
         sp_carry_reset(carry);
-    sp_carry_put(carry, s->eval.graph, 0, b->n);
-    sp_forward(s->eval.graph, &run);
-    sp_carry_take(carry, s->eval.graph, 0, b->n);
+    sp_carry_forward(carry, &run, 0);
     sp_carry_advance(carry);
     sum->loss += sp_loss(s->eval.graph, &run);
     sum->count += rows;
@@ -96,9 +95,10 @@ sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
     sp_err e;
 
     if (s->data->count[part] == 0)
-        return sp_fail(SP_EARG, "the %s part of data set %s is empty%s",
-                       sp_part_name(part), s->set.set->entry.name,
-                       part == SP_PART_VALID ? ": data.valid is 0" : "");
+        return sp_fail(
+            SP_EARG, "the %s part of data set %s is empty%s",
+            sp_part_name(part), s->set.set->entry.name,
+            part == SP_PART_VALID && !s->info.text ? ": data.valid is 0" : "");
     e = sp_loader_new(&l, &(sp_loader_opt){
                               .data = s->data,
                               .part = part,
@@ -117,8 +117,11 @@ sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
         .loss = sum.loss / (double)sum.count,
         .top1 = NAN,
         .top5 = NAN,
+        .ppl = NAN,
     };
-    if (!s->info.text)
+    if (s->info.text)
+        out->ppl = sp_perplexity(out->loss);
+    else
         out->top1 = 100.0 * (double)sum.top1 / (double)sum.count;
     if (!s->info.text && s->classes > TOP)
         out->top5 = 100.0 * (double)sum.top5 / (double)sum.count;
@@ -129,26 +132,23 @@ sp_err sp_eval(const sp_registry *r, const char *run, const char *checkpoint,
                sp_part part, sp_scores *out)
 {
     sp_session s = { 0 };
-    sp_checkpoint k = { 0 };
-    sp_config *c = NULL;
-    sp_err e = sp_config_of_run(&c, r, run, NULL, 0);
+    sp_trained t;
+    sp_err e;
 
+    SP_TRY(sp_trained_open(&t, r, run, checkpoint));
+    e = sp_session_open(
+        &s, t.config,
+        (sp_session_opt){ .eval = true,
+                          .data = true,
+                          .no_init = true,
+                          .tiles = t.checkpoint.manifest.winograd });
     if (e == SP_OK)
-        e = sp_checkpoint_open(&k, run, checkpoint);
+        e = sp_checkpoint_fits(&t.checkpoint, &s.info);
     if (e == SP_OK)
-        e = sp_session_open(&s, c,
-                            (sp_session_opt){ .eval = true,
-                                              .data = true,
-                                              .no_init = true,
-                                              .tiles = k.manifest.winograd });
-    if (e == SP_OK)
-        e = sp_checkpoint_fits(&k, &s.info);
-    if (e == SP_OK)
-        e = sp_checkpoint_load(&k, s.params);
+        e = sp_checkpoint_load(&t.checkpoint, s.params);
     if (e == SP_OK)
         e = sp_evaluate(&s, part, NULL, NULL, out);
     sp_session_close(&s);
-    sp_checkpoint_close(&k);
-    sp_config_free(c);
+    sp_trained_close(&t);
     return e;
 }

@@ -15,6 +15,9 @@ typedef bool (*sp_must_stop)(const void *arg);
 SP_MUST sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
                            const void *arg, sp_scores *out);
 
+/* e^loss, infinite for a loss that is no number. */
+double sp_perplexity(double loss);
+
 /* "training", "validation" or "test". */
 const char *sp_part_name(sp_part part);
 

@@ -36,7 +36,7 @@ sp_err sp_trainer_test(sp_trainer *t)
     SP_TRY(sp_evaluate(&t->session, SP_PART_TEST, sp_trainer_must_stop, t,
                        &scores));
     best->test_loss = scores.loss;
-    best->test_ppl = exp(scores.loss);
+    best->test_ppl = scores.ppl;
     if (last->step == best->step) {
         last->test_loss = best->test_loss;
         last->test_ppl = best->test_ppl;

@@ -12,6 +12,7 @@ sp_err sp_info_open(const sp_config *c, sp_info *out)
     *out = (sp_info){
         .params = sp_params_count(s.params),
         .params_1d = sp_params_count_1d(s.params),
+        .text = s.info.text,
         .macs = sp_graph_macs(s.train.graph),
         .memory = sp_graph_memory(s.train.graph),
         .dense_bytes = 4.0 * (double)sp_params_count(s.params),

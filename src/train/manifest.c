@@ -32,8 +32,10 @@ static void write_data(sp_json *j, const sp_manifest *m)
         sp_json_int(j, "width", m->w);
         sp_json_int(j, "channels", m->c);
     }
-    if (m->text)
+    if (m->text) {
         sp_json_text(j, "level", m->chars ? "char" : "word");
+        sp_json_int(j, "bptt", m->bptt);
+    }
     sp_json_int(j, "classes", m->classes);
     if (m->class_names) {
         sp_json_list(j, "class_names");
@@ -215,6 +217,7 @@ static sp_err read_data(const sp_json_value *root, sp_manifest *m)
         SP_TRY(read_size(data, "channels", &m->c));
     } else {
         SP_TRY(sp_json_get_text(data, "level", &level));
+        SP_TRY(sp_json_get_int(data, "bptt", &m->bptt));
         m->chars = strcmp(level, "char") == 0;
     }
     SP_TRY(read_size(data, "classes", &m->classes));

@@ -21,6 +21,7 @@ typedef struct sp_manifest {
     char *optimizer; /* whose state optim.safetensors is */
     int64_t batches; /* of an epoch, and ... */
     int64_t batch;   /* ... their samples: what state.batch counts */
+    int64_t bptt;    /* of text: tokens of each column in a batch; else 0 */
     sp_train_state state;
     bool text, chars;   /* what it was trained on: sp_data_info */
     int h, w, c;        /* of the images */

@@ -7,9 +7,8 @@
 
 #include "base/arena.h"
 #include "base/files.h"
-#include "train/checkpoint.h"
-#include "train/config_text.h"
 #include "train/evaluate.h"
+#include "train/trained.h"
 
 enum { BEST = 5 };
 
@@ -194,21 +193,16 @@ static sp_err open_predictor(predictor *p, const sp_config *c,
 sp_err sp_predict(const sp_registry *r, const sp_predict_opt *o)
 {
     predictor p = { .opt = o };
-    sp_checkpoint k = { 0 };
-    sp_config *c = NULL;
-    sp_err e = sp_config_of_run(&c, r, o->run, NULL, 0);
+    sp_trained t;
+    sp_err e;
 
-    if (e == SP_OK)
-        e = sp_checkpoint_open(&k, o->run,
-                               o->checkpoint ? o->checkpoint : "best");
-    if (e == SP_OK)
-        e = open_predictor(&p, c, &k);
+    SP_TRY(sp_trained_open(&t, r, o->run, o->checkpoint));
+    e = open_predictor(&p, t.config, &t.checkpoint);
     if (e == SP_OK)
         e = predict_all(&p);
     free(p.image);
     sp_arena_free(&p.arena);
     sp_session_close(&p.session);
-    sp_checkpoint_close(&k);
-    sp_config_free(c);
+    sp_trained_close(&t);
     return e;
 }

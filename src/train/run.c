@@ -124,8 +124,19 @@ sp_err sp_train(const sp_config *c, sp_job *job)
 static sp_err check_position(const sp_trainer *t, const sp_manifest *m)
 {
     int64_t batch = t->session.set.train->batch;
+    int64_t bptt = t->session.set.train->bptt;
 
-    if (m->state.batch == 0 || (m->batch == batch && m->batches == t->batches))
+    if (m->state.batch == 0)
+        return SP_OK;
+    if (m->text && m->bptt != bptt)
+        return sp_fail(SP_ECONFIG,
+                       "%s: stands within epoch %d, after batch %lld of %lld "
+                       "of %lld tokens a column; that epoch cannot go on with "
+                       "%lld: change train.bptt between epochs only",
+                       t->dir.path, m->state.epoch + 1,
+                       (long long)m->state.batch, (long long)m->batches,
+                       (long long)m->bptt, (long long)bptt);
+    if (m->batch == batch && m->batches == t->batches)
         return SP_OK;
     return sp_fail(SP_ECONFIG,
                    "%s: stands within epoch %d, after batch %lld of %lld of "
@@ -178,7 +189,8 @@ static sp_err go_on(sp_trainer *t, sp_config *c, bool changed)
                        t->state.epoch < t->session.set.train->epochs
                            ? "train.max_steps"
                            : "train.epochs");
-        return finish(t, sp_trainer_test(t));
+        t->job->started = true;
+        return finish(t, sp_trainer_run(t)); /* what is left is the test */
     }
     if (changed)
         SP_TRY(write_config(t));

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "sprat/random.h"
-#include "train/checkpoint.h"
-#include "train/config_text.h"
+#include "train/trained.h"
 
 typedef struct sampler {
     const sp_sample_opt *opt;
@@ -41,15 +40,12 @@ static int32_t first_token(const sampler *s)
 static void step(sampler *s, int32_t token)
 {
     const sp_program *p = &s->session.eval;
-    sp_carry *carry = &s->session.eval.carry;
     sp_run run = { .n = 1, .t = 1, .weight = 1 };
 
     *(int32_t *)p->input->data = token;
     *(int32_t *)p->label->data = 0; /* the loss is not looked at */
-    sp_carry_put(carry, p->graph, 0, 1);
-    sp_forward(p->graph, &run);
-    sp_carry_take(carry, p->graph, 0, 1);
-    sp_carry_advance(carry);
+    sp_carry_forward(&s->session.eval.carry, &run, 0);
+    sp_carry_advance(&s->session.eval.carry);
 }
 
 /* weight[i] = e^((logit_i - largest) / temperature); *sum of all. */
@@ -58,26 +54,27 @@ static sp_err weigh(sampler *s, double *sum)
     const float *logits = s->session.eval.logits->data;
     double largest = -INFINITY, t = s->opt->temperature;
 
-    for (int i = 0; i < s->session.info.classes; i++)
+    for (int i = 0; i < s->session.info.classes; i++) {
+        if (!isfinite(logits[i]))
+            return sp_fail(SP_ENUMERIC,
+                           "%s: the network's answer is not finite: take "
+                           "another checkpoint",
+                           s->opt->run);
         largest = fmax(largest, (double)logits[i]);
+    }
     *sum = 0;
     for (int i = 0; i < s->session.info.classes; i++) {
         double below = (double)logits[i] - largest;
         s->weight[i] = t > 0 ? exp(below / t) : below == 0;
         *sum += s->weight[i];
     }
-    if (isfinite(*sum) && *sum > 0)
-        return SP_OK;
-    return sp_fail(SP_ENUMERIC,
-                   "%s: the network's answer is not finite: take another "
-                   "checkpoint",
-                   s->opt->run);
+    return SP_OK;
 }
 
 /* The token at which the weights pass their share `u` in [0, 1). */
 static sp_err draw(sampler *s, int64_t number, int32_t *token)
 {
-    double sum, rest;
+    double sum = 0, rest;
     uint32_t r[4];
 
     SP_TRY(weigh(s, &sum));
@@ -172,20 +169,18 @@ static sp_err open_sampler(sampler *s, const sp_config *c,
 sp_err sp_sample(const sp_registry *r, const sp_sample_opt *o)
 {
     sampler s = { .opt = o, .line_start = true };
-    sp_checkpoint k = { 0 };
-    sp_config *c = NULL;
-    sp_err e = sp_config_of_run(&c, r, o->run, NULL, 0);
+    sp_trained t;
+    sp_err e;
 
-    if (e == SP_OK)
-        e = sp_checkpoint_open(&k, o->run,
-                               o->checkpoint ? o->checkpoint : "best");
-    if (e == SP_OK)
-        e = open_sampler(&s, c, &k);
+    if (!(o->temperature >= 0))
+        return sp_fail(SP_EARG, "sample: temperature %g: must be 0 or more",
+                       o->temperature);
+    SP_TRY(sp_trained_open(&t, r, o->run, o->checkpoint));
+    e = open_sampler(&s, t.config, &t.checkpoint);
     if (e == SP_OK)
         e = write_text(&s);
     free(s.weight);
     sp_session_close(&s.session);
-    sp_checkpoint_close(&k);
-    sp_config_free(c);
+    sp_trained_close(&t);
     return e;
 }

@@ -58,8 +58,9 @@ static sp_err check_batch(const sp_session *s)
 
     if (samples == 0)
         return sp_fail(SP_EDATA,
-                       "data.valid holds out all training samples of %s: make "
-                       "it smaller",
+                       s->info.text ? "the training text of %s is empty"
+                                    : "data.valid holds out all training "
+                                      "samples of %s: make it smaller",
                        s->set.set->entry.name);
     if (!s->info.text && cfg->drop_last && (size_t)cfg->batch > samples)
         return sp_fail(SP_ECONFIG,

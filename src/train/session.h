@@ -93,7 +93,7 @@ SP_MUST sp_err sp_session_batches(const sp_session *s, sp_loader **out);
 
 /* What the session's model, opened data and batches are, in a line each, for
  * people (describe.c). */
-enum { SP_DESCRIBE_ROOM = 512 };
+enum { SP_DESCRIBE_ROOM = 4096 + 512 }; /* a path is among it */
 
 void sp_describe_model(const sp_session *s, char out[SP_DESCRIBE_ROOM]);
 void sp_describe_data(const sp_session *s, char out[SP_DESCRIBE_ROOM]);

@@ -105,6 +105,32 @@ sp_err sp_settings_view(const sp_config *c, sp_settings *s)
     return e;
 }
 
+/* Keys that say nothing of text, or of images. */
+static const struct {
+    const char *section, *key;
+    bool text;
+} of_one_kind[] = {
+    { "train", "drop_last", false }, { "train", "winograd", false },
+    { "train", "recompute", false }, { "data", "workers", false },
+    { "data", "pad", false },        { "data", "pad_mode", false },
+    { "data", "pad_raw", false },    { "train", "bptt", true },
+};
+
+static void warn_of_kind(const sp_settings *s, sp_text *out)
+{
+    bool text = s->model->text;
+
+    for (size_t i = 0; i < sizeof of_one_kind / sizeof *of_one_kind; i++) {
+        const char *source = sp_config_source(s->config, of_one_kind[i].section,
+                                              of_one_kind[i].key);
+
+        if (of_one_kind[i].text != text && strcmp(source, "default") != 0)
+            sp_text_add(out, "warning: %s: %s.%s has no effect on %s\n", source,
+                        of_one_kind[i].section, of_one_kind[i].key,
+                        text ? "text" : "images");
+    }
+}
+
 void sp_settings_warn(const sp_settings *s, sp_text *out)
 {
     double epochs = s->train->epochs;
@@ -121,4 +147,5 @@ void sp_settings_warn(const sp_settings *s, sp_text *out)
                     "warning: schedule.warmup_epochs is %g, but the run ends "
                     "after %g\n",
                     s->schedule_cfg->warmup_epochs, epochs);
+    warn_of_kind(s, out);
 }

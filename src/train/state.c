@@ -51,9 +51,15 @@ void sp_epoch_line_write(sp_json *j, const sp_epoch_line *line)
 sp_err sp_epoch_line_read(const sp_json_value *object, sp_epoch_line *line)
 {
     *line = sp_epoch_line_none();
-    for (int i = 0; i < FIELDS; i++)
-        if (sp_json_find(object, fields[i].key))
+    for (int i = 0; i < FIELDS; i++) {
+        const sp_json_value *v = sp_json_find(object, fields[i].key);
+
+        /* What was infinite was written as null; what was NAN, not at all. */
+        if (v && v->kind == SP_JSON_NULL)
+            *field(line, i) = INFINITY;
+        else if (v)
             SP_TRY(sp_json_get_number(object, fields[i].key, field(line, i)));
+    }
     return SP_OK;
 }
 

@@ -55,9 +55,7 @@ static void forward(sp_session *s, const sp_batch *b, int first,
                     const sp_run *run)
 {
     fill(s, b, first, run->n);
-    sp_carry_put(&s->train.carry, s->train.graph, first, run->n);
-    sp_forward(s->train.graph, run);
-    sp_carry_take(&s->train.carry, s->train.graph, first, run->n);
+    sp_carry_forward(&s->train.carry, run, first);
 }
 
 static size_t count_correct(const sp_session *s, int rows)
@@ -84,7 +82,7 @@ static sp_err not_finite(sp_session *s, const sp_batch *b, int64_t step,
     for (int first = 0; !where && first < b->n; first += s->train.rows) {
         sp_run run = part_run(s, b, step, first);
         fill(s, b, first, run.n);
-        sp_carry_put(&s->train.carry, s->train.graph, first, run.n);
+        sp_carry_put(&s->train.carry, first, run.n);
         sp_find_nonfinite(s->train.graph, &run, &where);
     }
     return sp_fail(SP_ENUMERIC,

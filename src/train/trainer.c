@@ -146,54 +146,13 @@ static double top1_of(const sp_trainer *t, int64_t correct, double samples)
     return is_text(t) ? NAN : 100.0 * (double)correct / samples;
 }
 
-/* Perplexity; NAN for images. That of a loss which is no number is the worst
- * there is, so that the epoch counts as a bad one, not as one without score. */
-static double perplexity(const sp_trainer *t, double loss)
+/* Perplexity; NAN for images, and for a loss with label smoothing, which is
+ * another. */
+static double train_perplexity(const sp_trainer *t, double loss)
 {
-    if (!is_text(t))
-        return NAN;
-    return isnan(loss) ? INFINITY : exp(loss);
-}
+    bool plain = is_text(t) && settings(t)->label_smoothing == 0;
 
-static double scored_perplexity(const sp_trainer *t, const sp_scores *s)
-{
-    return s->count > 0 ? perplexity(t, s->loss) : NAN;
-}
-
-/* A loss with what people look at: accuracy, or perplexity. */
-enum { QUALITY_ROOM = 64 };
-
-static const char *quality(char out[QUALITY_ROOM], double loss, double top1,
-                           double ppl)
-{
-    if (!isnan(top1))
-        snprintf(out, QUALITY_ROOM, "%.4f %.2f %%", loss, top1);
-    else
-        snprintf(out, QUALITY_ROOM, "%.4f ppl %.2f", loss, ppl);
-    return out;
-}
-
-/* The text of a progress line. */
-static void progress(sp_trainer *t, bool live)
-{
-    const sp_train_state *s = &t->state;
-    int64_t done = s->step - t->first, all = sp_trainer_steps(t);
-    double spent = sp_now() - t->begun;
-    double left = done > 0 ? spent / (double)done * (double)(all - s->step) : 0;
-    double samples = (double)s->samples, loss = s->loss_sum / samples;
-    char mark[QUALITY_ROOM], span[SP_SPAN_ROOM];
-
-    if (is_text(t))
-        snprintf(mark, sizeof mark, "ppl %.2f", perplexity(t, loss));
-    else
-        snprintf(mark, sizeof mark, "top1 %.2f %%",
-                 top1_of(t, s->correct, samples));
-    (live ? sp_report_live : sp_report_progress)(
-        &t->report,
-        "epoch %d/%d  step %" PRId64 "/%" PRId64
-        "  loss %.4f  %s  %.0f items/s  %s left",
-        s->epoch + 1, settings(t)->epochs, s->step, all, loss, mark,
-        samples / s->epoch_seconds, sp_span(span, left));
+    return plain ? sp_perplexity(loss) : NAN;
 }
 
 static sp_err log_step(sp_trainer *t)
@@ -210,7 +169,7 @@ static sp_err log_step(sp_trainer *t)
         .items_per_s = samples / w->seconds,
     };
 
-    progress(t, false);
+    sp_trainer_progress(t, false);
     t->state.window = (sp_window){ 0 };
     return sp_metrics_step(&t->metrics, &line);
 }
@@ -253,7 +212,7 @@ static sp_err one_step(sp_trainer *t, const sp_batch *b)
     t->state.lr = sp_trainer_rate(t);
     SP_TRY(sp_train_step(&t->session, b, t->state.step, t->state.lr, &r));
     count(t, b, &r);
-    progress(t, true);
+    sp_trainer_progress(t, true);
     if (t->state.step % t->session.set.log->every == 0)
         SP_TRY(log_step(t));
     if (t->state.step % SP_HASH_STEPS == 0)
@@ -301,7 +260,7 @@ bool sp_trainer_scores(const sp_trainer *t, sp_part part)
 
 static sp_err score(sp_trainer *t, sp_part part, sp_scores *out)
 {
-    *out = (sp_scores){ 0, NAN, NAN, NAN };
+    *out = (sp_scores){ 0, NAN, NAN, NAN, NAN };
     if (!sp_trainer_scores(t, part))
         return SP_OK;
     return sp_evaluate(&t->session, part, sp_trainer_must_stop, t, out);
@@ -322,9 +281,9 @@ sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
         .lr = s->lr,
         .train_loss = loss,
         .train_top1 = top1_of(t, s->correct, (double)s->samples),
-        .train_ppl = perplexity(t, loss),
-        .valid_ppl = scored_perplexity(t, &valid),
-        .test_ppl = scored_perplexity(t, &test),
+        .train_ppl = train_perplexity(t, loss),
+        .valid_ppl = valid.ppl,
+        .test_ppl = test.ppl,
         .valid_loss = valid.loss,
         .valid_top1 = valid.top1,
         .valid_top5 = valid.top5,
@@ -362,26 +321,6 @@ void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line)
     s->epoch_seconds = 0;
 }
 
-static void report_epoch(sp_trainer *t, const sp_epoch_line *line, bool best)
-{
-    char train[QUALITY_ROOM], valid[QUALITY_ROOM], test[QUALITY_ROOM];
-    bool validated = sp_trainer_scores(t, SP_PART_VALID);
-    bool tested = sp_trainer_scores(t, SP_PART_TEST);
-    char span[SP_SPAN_ROOM];
-
-    quality(train, line->train_loss, line->train_top1, line->train_ppl);
-    quality(valid, line->valid_loss, line->valid_top1, line->valid_ppl);
-    quality(test, line->test_loss, line->test_top1, line->test_ppl);
-    sp_report_line(&t->report,
-                   "epoch %.0f/%d done  train %s%s%s%s%s%s  lr %g  "
-                   "%.0f items/s  %s",
-                   line->epoch, settings(t)->epochs, train,
-                   validated ? "  valid " : "", validated ? valid : "",
-                   tested ? "  test " : "", tested ? test : "",
-                   best ? " (best)" : "", line->lr, line->items_per_s,
-                   sp_span(span, line->seconds));
-}
-
 /* Evaluate, report and save what the epoch, or the run's last part of one,
  * has brought. */
 static sp_err end_epoch(sp_trainer *t)
@@ -403,7 +342,7 @@ static sp_err end_epoch(sp_trainer *t)
     if (s->batch == t->batches)
         sp_trainer_next_epoch(t, &line);
     SP_TRY(sp_metrics_epoch(&t->metrics, &line));
-    report_epoch(t, &line, best);
+    sp_trainer_epoch_line(t, &line, best);
     return sp_trainer_save(t, best);
 }
 
@@ -412,7 +351,9 @@ sp_err sp_trainer_run(sp_trainer *t)
     sp_err e;
 
     t->begun = sp_now();
-    SP_TRY(sp_loader_seek(t->loader, t->state.epoch, (size_t)t->state.batch));
+    if (!sp_trainer_complete(t))
+        SP_TRY(
+            sp_loader_seek(t->loader, t->state.epoch, (size_t)t->state.batch));
     while (!sp_trainer_complete(t)) {
         SP_TRY(train_epoch(t));
         SP_TRY(end_epoch(t));

@@ -75,6 +75,11 @@ double sp_trainer_rate(const sp_trainer *t);
 /* Steps of the whole run. */
 int64_t sp_trainer_steps(const sp_trainer *t);
 
+/* Where training stands: on a terminal in a line that changes (`live`), else in
+ * a line of its own. And what an epoch has brought (talk.c). */
+void sp_trainer_progress(sp_trainer *t, bool live);
+void sp_trainer_epoch_line(sp_trainer *t, const sp_epoch_line *line, bool best);
+
 /* What is trained on what, for people. */
 void sp_trainer_header(sp_trainer *t);
 

@@ -1,0 +1,19 @@
+/* What `train` has left: a run's configuration and one of its checkpoints. */
+#ifndef SP_TRAIN_TRAINED_H
+#define SP_TRAIN_TRAINED_H
+
+#include "train/checkpoint.h"
+
+typedef struct sp_trained {
+    sp_config *config;
+    sp_checkpoint checkpoint;
+} sp_trained;
+
+/* Open the checkpoint of that name ("last", "best" or a folder's; NULL: the
+ * best) of a run. Errors: those of sp_config_of_run() and
+ * sp_checkpoint_open(); nothing is open then. */
+SP_MUST sp_err sp_trained_open(sp_trained *t, const sp_registry *r,
+                               const char *run, const char *checkpoint);
+void sp_trained_close(sp_trained *t);
+
+#endif
