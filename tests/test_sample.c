@@ -92,9 +92,17 @@ START_TEST(a_model_writes_what_it_has_learnt)
     o.temperature = 0.01;
     o.prompt = "the dog";
     check_text(o, "the dog ran\n");
-    o.prompt = "the bird";
-    o.tokens = 1;
-    check_text(o, "the <unk>\n");
+}
+END_TEST
+
+START_TEST(an_unknown_word_is_said_to_be_unknown)
+{
+    char *out;
+
+    train("data.level=word");
+    out = text((sp_sample_opt){ .tokens = 1, .prompt = "the bird" });
+    ck_assert_int_eq(strncmp(out, "the <unk>", 9), 0);
+    free(out);
 }
 END_TEST
 
@@ -188,6 +196,7 @@ int main(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_model_writes_what_it_has_learnt);
+    tcase_add_test(t, an_unknown_word_is_said_to_be_unknown);
     tcase_add_test(t, a_seed_is_a_text);
     tcase_add_test(t, characters_follow_each_other_without_spaces);
     tcase_add_test(t, what_the_vocabulary_lacks_is_refused);
