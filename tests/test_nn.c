@@ -204,6 +204,21 @@ START_TEST(bad_ties_are_refused)
 }
 END_TEST
 
+/* Its weights start as those it is tied to, so that no other start is asked. */
+START_TEST(a_tied_layer_cannot_be_normal)
+{
+    net t = open_net((sp_shape){ .n = 2, .c = 4 });
+    sp_tensor *x = sp_input(t.g, "token", (sp_shape){ .n = 2 }, SP_I32);
+
+    sp_embedding(t.g, "e", x, (sp_embedding_opt){ .rows = 9, .out = 4 });
+    sp_linear(t.g, "fc", t.x,
+              (sp_linear_opt){ .out = 9, .tied = "e.weight", .normal = true });
+    ck_assert_int_eq(sp_compile(t.g), SP_EARG);
+    ck_assert_ptr_nonnull(strstr(sp_last_error(), "is tied to e.weight"));
+    close_net(&t);
+}
+END_TEST
+
 START_TEST(norm_has_two_parameters_and_two_buffers)
 {
     net t = open_net(image);
@@ -285,6 +300,7 @@ int main(void)
     tcase_add_test(tc, a_linear_layer_may_be_tied);
     tcase_add_loop_test(tc, bad_ties_are_refused, 0,
                         sizeof bad_ties / sizeof *bad_ties);
+    tcase_add_test(tc, a_tied_layer_cannot_be_normal);
     tcase_add_test(tc, norm_has_two_parameters_and_two_buffers);
     tcase_add_test(tc, scopes_nest_and_may_have_dots);
     tcase_add_loop_test(tc, bad_convolutions_are_refused, 0,

@@ -168,7 +168,10 @@ void sp_output(sp_graph *g, const char *name, sp_tensor *x);
 /* A value {1,n,1,1,c} of floats that one run leaves to the next, such as the
  * hidden state of a recurrent layer: sp_state() gives what it is at the run's
  * start, an input; sp_next_state() says what it is at the end, an output of
- * the same shape. The caller carries it over: see sp_graph_state(). */
+ * the same shape, as sp_output(g, NAME, next) would make it. The caller
+ * carries it over: see sp_graph_state(). sp_compile() refuses with SP_EARG a
+ * state without a next one, with two, or that is none, and with SP_ESHAPE a
+ * next one of another shape. */
 sp_tensor *sp_state(sp_graph *g, const char *name, int n, int c);
 void sp_next_state(sp_graph *g, sp_tensor *state, sp_tensor *next);
 
@@ -179,6 +182,11 @@ sp_param *sp_weight(sp_graph *g, const char *name, const int *dims,
                     sp_init init);
 sp_param *sp_buffer(sp_graph *g, const char *name, const int *dims,
                     sp_init init);
+
+/* The trained parameter of that full name, whatever scope is open, recorded
+ * before: for a part that shares it with another. SP_EARG sticks to the graph
+ * when there is none. */
+sp_param *sp_weight_named(sp_graph *g, const char *full_name);
 
 /* Make the graph's first error, as any failing record call does: how a builder
  * refuses a value that does not fit. */

@@ -249,6 +249,19 @@ sp_param *sp_buffer(sp_graph *g, const char *name, const int *dims,
     return param(g, name, dims, init, true);
 }
 
+sp_param *sp_weight_named(sp_graph *g, const char *full_name)
+{
+    sp_param *p = sp_params_find(g->params, full_name);
+
+    if (p && !p->buffer)
+        return p;
+    sp_graph_fail(g, SP_EARG,
+                  "there is no trained parameter %s to be shared; it must be "
+                  "recorded before",
+                  full_name);
+    return &g->dummy_param;
+}
+
 /* Copy a list that ends with NULL; *count is set. */
 static void *copy_list(sp_graph *g, const void *list, int *count)
 {

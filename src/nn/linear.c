@@ -1,28 +1,21 @@
-/* Fully connected layer: parameters NAME.weight and NAME.bias. */
+/* Fully connected layer: parameters NAME.weight, unless it is tied to another,
+ * and NAME.bias. */
 #include <math.h>
 
-#include "graph/program.h"
 #include "sprat/nn.h"
 
-/* The parameter of that full name, whatever scope is open. */
+/* The parameter `tied`, whose shape must fit. */
 static sp_param *find_tied(sp_graph *g, const char *name, const char *tied,
                            int out, size_t in)
 {
-    sp_param *w = sp_params_find(g->params, tied);
+    sp_param *w = sp_weight_named(g, tied);
 
-    if (!w || w->buffer)
-        sp_graph_fail(g, SP_EARG,
-                      "%s (linear): there is no trained parameter %s to be "
-                      "tied to; it must be recorded before",
-                      name, tied);
-    else if (w->ndim != 2 || w->dims[0] != out || (size_t)w->dims[1] != in)
+    if (w->ndim != 2 || w->dims[0] != out || (size_t)w->dims[1] != in)
         sp_graph_fail(g, SP_ESHAPE,
                       "%s (linear): %s cannot be tied to a layer of %zu inputs "
                       "and %d outputs: it must be %d x %zu",
                       name, tied, in, out, out, in);
-    else
-        return w;
-    return &g->dummy_param;
+    return w;
 }
 
 sp_tensor *sp_linear(sp_graph *g, const char *name, sp_tensor *x,
@@ -38,6 +31,13 @@ sp_tensor *sp_linear(sp_graph *g, const char *name, sp_tensor *x,
                       "%s (linear): %zu inputs to %d outputs: both must be "
                       "from 1 to 2^31 - 1",
                       name, in, o.out);
+        return x;
+    }
+    if (o.normal && o.tied) {
+        sp_graph_fail(g, SP_EARG,
+                      "%s (linear): is tied to %s, which starts as its own "
+                      "layer says; leave out either tied or normal",
+                      name, o.tied);
         return x;
     }
     if (o.normal)
