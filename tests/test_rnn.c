@@ -401,9 +401,9 @@ static const struct {
 } mistakes[] = {
     { { .hidden = 0 }, "rnn (rnn): 1 layers of 0" },
     { { .hidden = 4, .layers = -1 }, "-1 layers" },
-    { { .hidden = 4, .layers = 1001 }, "at most 1000" },
+    { { .hidden = 4, .layers = 1001 }, "layers from 1 to 1000" },
     { { .hidden = 4, .biases = 3 }, "3 biases" },
-    { { .hidden = 4, .biases = -2 }, "-2 biases" },
+    { { .hidden = 4, .biases = -2 }, "1, 2 or SP_NO_BIAS" },
     { { .hidden = INT32_MAX }, "layers of 2147483647" },
     { { .hidden = 4, .layers = 2, .dropout = 1.0f }, "probability 1" },
 };

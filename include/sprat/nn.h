@@ -67,7 +67,11 @@ sp_tensor *sp_dropout(sp_graph *g, const char *name, sp_tensor *x, float p);
  * [0, rows); w: rows, c. */
 sp_tensor *sp_lookup(sp_graph *g, const char *name, sp_tensor *x, sp_param *w);
 
-/* The channels of a, then those of b. */
+/* Two tensors side by side: the channels of a, then those of b.
+ *
+ * Shapes: a {t,n,h,w,c}, b {t,n,h,w,d} -> {t,n,h,w,c+d}.
+ * Errors: SP_ESHAPE when they are not floats or differ in more than channels.
+ */
 sp_tensor *sp_concat(sp_graph *g, sp_tensor *a, sp_tensor *b);
 
 /* The arrays of a recurrent layer in one direction, as PyTorch has them, with
@@ -79,9 +83,20 @@ typedef struct sp_recurrent_params {
     sp_param *b_hh; /* G*hidden, or NULL */
 } sp_recurrent_params;
 
-/* An LSTM layer over all time steps of x {t,n,1,1,d}, from the states h, c
- * {1,n,1,1,hidden}: y {t,n,1,1,hidden}, and the states after the last valid
- * step. `reverse`: from the last step to the first. */
+/* An LSTM layer over all time steps, from the states h and c, which it also
+ * gives as they are after the last valid step; without one they stay. With
+ * `reverse`, from the last step to the first.
+ *
+ *   (i, f, g, o) = x_t w_ih^T + b_ih + h_(t-1) w_hh^T + b_hh
+ *   c_t = s(f) * c_(t-1) + s(i) * tanh(g),  s(v) = 1 / (1 + e^-v)
+ *   y_t = h_t = s(o) * tanh(c_t)
+ *
+ * Shapes: x {t,n,1,1,d}, h and c {1,n,1,1,hidden}
+ *         -> y {t,n,1,1,hidden}, h and c as before.
+ * Errors: SP_ESHAPE when states or parameters do not fit.
+ * Source: Hochreiter, Schmidhuber 1997, "Long Short-Term Memory"; Gers,
+ *         Schmidhuber, Cummins 2000, "Learning to Forget".
+ */
 typedef struct sp_lstm_result {
     sp_tensor *y, *h, *c;
 } sp_lstm_result;
@@ -90,7 +105,18 @@ sp_lstm_result sp_lstm(sp_graph *g, const char *name, sp_tensor *x,
                        sp_tensor *h, sp_tensor *c, sp_recurrent_params p,
                        bool reverse);
 
-/* The same for a GRU, whose only state is h. */
+/* The same for a GRU, whose only state is h.
+ *
+ *   r, z = s(x_t w_ih^T + b_ih + h_(t-1) w_hh^T + b_hh), of their gates
+ *   n = tanh(x_t w_in^T + b_in + r * (h_(t-1) w_hn^T + b_hn))
+ *   y_t = h_t = (1 - z) * n + z * h_(t-1)
+ *
+ * Shapes: x {t,n,1,1,d}, h {1,n,1,1,hidden} -> y {t,n,1,1,hidden}, h as before.
+ * Errors: SP_ESHAPE when state or parameters do not fit.
+ * Source: Cho et al. 2014, "Learning Phrase Representations using RNN
+ *         Encoder-Decoder".
+ * Differs: r multiplies behind the product with w_hn, as in PyTorch.
+ */
 typedef struct sp_gru_result {
     sp_tensor *y, *h;
 } sp_gru_result;
@@ -98,9 +124,14 @@ typedef struct sp_gru_result {
 sp_gru_result sp_gru(sp_graph *g, const char *name, sp_tensor *x, sp_tensor *h,
                      sp_recurrent_params p, bool reverse);
 
-/* -log softmax(x)[label] for every row, {n,1,1,1}. label: int, {n,1,1,1}.
- * Smoothing e: the target is (1-e) on the label plus e/classes everywhere
- * (PyTorch's rule). */
+/* -log softmax(x)[label] for every row. Smoothing e: the target is (1-e) on the
+ * label plus e/classes everywhere (PyTorch's rule). The logits' memory may be
+ * reused in backward: who wants them after it has to make them an sp_output().
+ *
+ * Shapes: x {t,n,1,1,classes}, label of ints {t,n,1,1,1} -> {t,n,1,1,1}.
+ * Errors: SP_ESHAPE when both do not fit; SP_EARG for a smoothing outside
+ *         [0, 1).
+ */
 sp_tensor *sp_cross_entropy(sp_graph *g, sp_tensor *x, sp_tensor *label,
                             float smoothing);
 
@@ -119,7 +150,9 @@ typedef struct sp_linear_opt {
     bool normal; /* weights N(0, 2/in) and bias 0 instead (He et al. 2015) */
     bool zero_bias;
     const char *tied; /* the weights are this parameter's, by its full name,
-                         {out, in}; NULL: its own */
+                         {out, in}, and start as that does: `bound` is then
+                         the bias's alone, and `normal` is refused; NULL: its
+                         own */
 } sp_linear_opt;
 
 sp_tensor *sp_linear(sp_graph *g, const char *name, sp_tensor *x,
@@ -140,7 +173,12 @@ enum { SP_NO_PAD = -1 };
 
 sp_tensor *sp_conv(sp_graph *g, const char *name, sp_tensor *x, sp_conv_opt o);
 
-/* Embedding: NAME.weight {rows, out}, uniform in +-bound. */
+/* Embedding, rows of a table: NAME.weight {rows, out}, uniform in +-bound.
+ *
+ * Shapes: x of ints {t,n,1,1,1} in [0, rows) -> {t,n,1,1,out}.
+ * Errors: SP_EARG for rows or out below 1; SP_ESHAPE when x is not one int a
+ *         row. Numbers outside the table are the caller's mistake.
+ */
 typedef struct sp_embedding_opt {
     int rows, out;
     float bound; /* default 0.1 */
@@ -152,15 +190,24 @@ sp_tensor *sp_embedding(sp_graph *g, const char *name, sp_tensor *x,
 /* Recurrent layers on top of each other, with dropout between them, as
  * PyTorch's LSTM and GRU: NAME.weight_ih_l0, NAME.weight_hh_l0,
  * NAME.bias_ih_l0, NAME.bias_hh_l0, ..., "_reverse" behind those of the other
- * direction. The states of every layer and direction are values that a run
- * leaves to the next (sp_state()): "NAME.h_l0", "NAME.c_l0", ... */
+ * direction.
+ *
+ * In one direction, every layer's states are values that a run leaves to the
+ * next (sp_state()): NAME.h_l0 and, of an LSTM, NAME.c_l0, ... In two, they are
+ * inputs (sp_input()) of these names, zero unless the caller fills them: the
+ * future does not carry over.
+ *
+ * Shapes: x {t,n,1,1,d} -> {t,n,1,1,hidden}, bidirectional {t,n,1,1,2 hidden}.
+ * Errors: SP_EARG for options out of range; SP_ESHAPE when x is not one row of
+ *         floats a time step.
+ * Source: as sp_lstm() and sp_gru(); dropout between layers alone: Zaremba,
+ *         Sutskever, Vinyals 2014, "Recurrent neural network regularization".
+ */
 typedef struct sp_rnn_opt {
     enum { SP_LSTM, SP_GRU } kind;
     int hidden;
     int layers;         /* default 1 */
-    bool bidirectional; /* the outputs of both directions, concatenated. Its
-                           states start at zero in every run: the future does
-                           not carry over */
+    bool bidirectional; /* the outputs of both directions, concatenated */
     int biases;         /* vectors a layer: 2, PyTorch's, by default; 1: b_ih
                            alone; SP_NO_BIAS: none */
     float dropout;      /* between layers */

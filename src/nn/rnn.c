@@ -1,12 +1,13 @@
 /* Recurrent layers: parameters NAME.weight_ih_l0, NAME.weight_hh_l0,
  * NAME.bias_ih_l0, NAME.bias_hh_l0, ..., "_reverse" behind those of the other
- * direction; states NAME.h_l0 and, of an LSTM, NAME.c_l0. */
+ * direction; states NAME.h_l0 and, of an LSTM, NAME.c_l0, which in two
+ * directions are inputs of zeros instead. */
 #include <math.h>
 #include <stdio.h>
 
 #include "sprat/nn.h"
 
-enum { LAYERS_MAX = 1000, NAME_SIZE = 64 };
+enum { LAYERS_MAX = 1000, HIDDEN_MAX = INT32_MAX / 8, NAME_SIZE = 64 };
 
 /* One layer in one direction. */
 typedef struct part {
@@ -105,7 +106,7 @@ static sp_tensor *run_layer(sp_graph *g, const sp_rnn_opt *o, int layer,
 static bool fits(const sp_rnn_opt *o)
 {
     return (o->kind == SP_LSTM || o->kind == SP_GRU) && o->hidden >= 1 &&
-           o->hidden <= INT32_MAX / 8 && o->layers >= 0 &&
+           o->hidden <= HIDDEN_MAX && o->layers >= 0 &&
            o->layers <= LAYERS_MAX && o->biases >= SP_NO_BIAS && o->biases <= 2;
 }
 
@@ -116,9 +117,9 @@ sp_tensor *sp_rnn(sp_graph *g, const char *name, sp_tensor *x, sp_rnn_opt o)
     if (!fits(&o)) {
         sp_graph_fail(g, SP_EARG,
                       "%s (rnn): %d layers of %d with %d biases: the kind must "
-                      "be SP_LSTM or SP_GRU, both numbers positive (and at "
-                      "most %d layers), biases at most 2",
-                      name, layers, o.hidden, o.biases, LAYERS_MAX);
+                      "be SP_LSTM or SP_GRU, layers from 1 to %d, of 1 to %d, "
+                      "biases 1, 2 or SP_NO_BIAS",
+                      name, layers, o.hidden, o.biases, LAYERS_MAX, HIDDEN_MAX);
         return x;
     }
     sp_push(g, name);

@@ -1,8 +1,9 @@
-/* What the LSTM and the GRU share: G gates over all time steps, whose inputs'
- * part is one product of all rows, and whose states' part one of a few rows
- * for each step. Inputs: x[0] = x, x[1] = h, further states; parameters: p[0] =
- * w_ih, p[1] = w_hh, then the biases there are. Outputs: y[0] = y, then the
- * states. */
+/* What the LSTM and the GRU share: G gates over all time steps. Their part from
+ * the inputs is one product over all rows, that from the state one for each
+ * step, over a step's few rows.
+ *
+ * Inputs are x[0] = x, x[1] = h, further states; parameters p[0] = w_ih, p[1] =
+ * w_hh, then the biases there are; outputs y[0] = y, then the states. */
 #ifndef SP_RECURRENT_H
 #define SP_RECURRENT_H
 
@@ -10,8 +11,8 @@
 #include "sprat/nn.h"
 
 typedef struct sp_recurrent_attr {
-    bool reverse, b_ih,
-        b_hh; /* from the last step on; which biases there are */
+    bool reverse;    /* from the last step on */
+    bool b_ih, b_hh; /* which biases there are */
 } sp_recurrent_attr;
 
 /* A node at the sizes of a run. */
@@ -98,13 +99,13 @@ void sp_recurrent_last_grad(const sp_recurrence *s, int k, float *grad);
 void sp_recurrent_first_grad(const sp_recurrence *s, const sp_run *r, int k,
                              const float *grad);
 
-/* The gradient of x, where it is wanted, and those of w_ih and w_hh, from those
- * of the gates of all rows. */
+/* The gradient of x, where it is wanted, from those of the gates of all
+ * rows. */
 void sp_recurrent_grad_input(const sp_recurrence *s, const sp_recurrent_work *w,
                              const float *gates);
 
-/* Turn the gates' gradients, which those of the matrices are computed from.
- * From here on there are no packed matrices. */
+/* Turn the gates' gradients, which the two matrices' gradients are computed
+ * from. From here on there are no packed matrices. */
 void sp_recurrent_turn(const sp_recurrence *s, const sp_recurrent_work *w,
                        const float *gates);
 void sp_recurrent_grad_w_ih(const sp_recurrence *s, const sp_run *r,
