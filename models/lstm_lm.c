@@ -38,9 +38,11 @@ static const sp_key keys[] = {
 
 static sp_tensor *build(sp_graph *g, sp_tensor *x, const sp_model_args *a)
 {
-    static const float example = 0.1f;
+    /* Of embedding and decoder in PyTorch's example. */
+    static const float table_bound = 0.1f;
     const lm_cfg *c = a->own;
     float bound = (float)c->bound, dropout = (float)c->dropout;
+    float outer = c->bound > 0 ? bound : table_bound;
     int size = c->embedding ? c->embedding : c->hidden;
 
     if (c->tied && size != c->hidden)
@@ -51,7 +53,7 @@ static sp_tensor *build(sp_graph *g, sp_tensor *x, const sp_model_args *a)
                       size, c->hidden);
     x = sp_embedding(
         g, "encoder", x,
-        (sp_embedding_opt){ .rows = a->classes, .out = size, .bound = bound });
+        (sp_embedding_opt){ .rows = a->classes, .out = size, .bound = outer });
     x = sp_dropout(g, "dropout_in", x, dropout);
     x = sp_rnn(g, "rnn", x,
                (sp_rnn_opt){ .kind = SP_LSTM,
@@ -64,7 +66,7 @@ static sp_tensor *build(sp_graph *g, sp_tensor *x, const sp_model_args *a)
     return sp_linear(
         g, "decoder", x,
         (sp_linear_opt){ .out = a->classes,
-                         .bound = bound > 0 ? bound : example,
+                         .bound = outer,
                          .zero_bias = bound == 0,
                          .tied = c->tied ? "encoder.weight" : NULL });
 }
