@@ -90,7 +90,7 @@ static int row_at(int n, int i, int parts)
 
 /* `n` rows against one piece, in tiles of about equal size. The first fetches
  * one half of the next piece of a block of two vectors, the second the other;
- * `ahead` is that piece. */
+ * `ahead` is that piece. What others would fetch is there already. */
 static void run_rows(const product_work *w, sp_product *t, int n,
                      const float *ahead)
 {
@@ -103,8 +103,8 @@ static void run_rows(const product_work *w, sp_product *t, int n,
         t->rows = row_at(n, i + 1, tiles) - first;
         t->x = x + (size_t)first * t->x_step;
         t->y = y + (size_t)first * t->y_step;
-        t->ahead = ahead;
-        if (i % 2 && t->vectors == 2)
+        t->ahead = i < 2 ? ahead : t->w;
+        if (i == 1 && t->vectors == 2)
             t->ahead += (size_t)t->depth * (size_t)w->blocks.vl;
         w->products->run(t);
     }
