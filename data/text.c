@@ -23,7 +23,6 @@ enum { PATH_SIZE = 4096, SHOWN = 60 };
 enum { WORD, CHAR };
 enum { TRAIN, ALL };
 
-static const char unknown_word[] = "<unk>";
 static const char single[] = "input.txt";
 
 static const char *const namings[][SP_SPLITS] = {
@@ -81,10 +80,10 @@ struct source {
 
 static const sp_key keys[] = {
     { "level", SP_CHOICE, AT(level), "word", 0, 0,
-      "tokens are words, with <eos> at line ends, or characters of UTF-8",
+      "tokens are words, with " SP_EOS " at line ends, or characters of UTF-8",
       "word|char" },
     { "vocabulary", SP_CHOICE, AT(vocabulary), "all", 0, 0,
-      "whose words make the vocabulary; train: others become <unk>",
+      "whose words make the vocabulary; train: others become " SP_UNK,
       "train|all" },
     { "vocab", SP_INT, AT(vocab), "0", 0, 1e9,
       "tokens of the vocabulary, checked; 0: as many as the files have", NULL },
@@ -296,12 +295,12 @@ static sp_err not_known(const struct text *x, const struct source *s,
     if (shown > SHOWN)
         for (shown = SHOWN; (word[shown] & 0xc0) == 0x80;)
             shown--;
-    return sp_fail(SP_EDATA,
-                   "data.vocabulary: %s/%s, line %zu: '%.*s' does not appear "
-                   "in the training text, and there is no %s that it could "
-                   "become; set data.vocabulary to all, or change the text",
-                   s->root, file, sp_corpus_line(x->corpus, token), (int)shown,
-                   word, unknown_word);
+    return sp_fail(
+        SP_EDATA,
+        "data.vocabulary: %s/%s, line %zu: '%.*s' does not appear "
+        "in the training text, and there is no " SP_UNK
+        " that it could become; set data.vocabulary to all, or change the text",
+        s->root, file, sp_corpus_line(x->corpus, token), (int)shown, word);
 }
 
 /* Of the vocabulary's *words only those of the training split stay; others
@@ -309,7 +308,7 @@ static sp_err not_known(const struct text *x, const struct source *s,
 static sp_err restrict_words(struct text *x, const struct source *s,
                              sp_data_info *info, size_t *words)
 {
-    int32_t unknown = sp_corpus_find(x->corpus, unknown_word);
+    int32_t unknown = sp_corpus_find(x->corpus, SP_UNK);
     size_t all, i = info->count[SP_TRAIN];
     int32_t *tokens = sp_corpus_tokens(x->corpus, &all);
     size_t known = words_of(tokens, i);

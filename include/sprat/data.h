@@ -110,6 +110,10 @@ SP_MUST sp_err sp_png_size(const char *path, int *h, int *w, int *c);
 
 /* ---- Text --------------------------------------------------------------- */
 
+/* What the end of a line is as a word, and a word that is not known. */
+#define SP_EOS "<eos>"
+#define SP_UNK "<unk>"
+
 /* The tokens of text files, one stream, and the words or characters that they
  * are the numbers of, in the order of their first appearance.
  *   words       what stands between ASCII white space, carriage return

@@ -1,5 +1,7 @@
 #include "data/scan.h"
 
+#include "sprat/data.h"
+
 /* Bytes of the sequence that a first byte announces, and the bounds of the
  * second one, which rule out longer forms than needed, surrogates, and code
  * points past 0x10ffff. */

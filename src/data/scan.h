@@ -18,10 +18,6 @@
 
 #include "sprat/base.h"
 
-/* What the end of a line is as a word, and a word that is not known. */
-#define SP_EOS "<eos>"
-#define SP_UNK "<unk>"
-
 /* A text under way. Before the first token: bytes, end and line = 1. */
 typedef struct sp_scan {
     const uint8_t *bytes; /* the next one */

@@ -21,7 +21,7 @@ void sp_describe_data(const sp_session *s, char out[SP_DESCRIBE_ROOM])
     if (i->text && unknown[SP_VALID] + unknown[SP_TEST] > 0)
         snprintf(kind, sizeof kind,
                  "tokens, a vocabulary of %d; %zu validation and %zu test "
-                 "words became <unk>",
+                 "words became " SP_UNK,
                  i->classes, unknown[SP_VALID], unknown[SP_TEST]);
     else if (i->text)
         snprintf(kind, sizeof kind, "tokens, a vocabulary of %d", i->classes);

@@ -13,8 +13,6 @@ typedef struct sampler {
     bool line_start; /* the next token begins a line */
 } sampler;
 
-static const char end_of_line[] = "<eos>";
-
 static const char *name_of(const sampler *s, int32_t token)
 {
     return s->session.info.class_names[token];
@@ -22,8 +20,8 @@ static const char *name_of(const sampler *s, int32_t token)
 
 static bool ends_line(const sampler *s, int32_t token)
 {
-    return strcmp(name_of(s, token),
-                  s->session.info.chars ? "\n" : end_of_line) == 0;
+    return strcmp(name_of(s, token), s->session.info.chars ? "\n" : SP_EOS) ==
+           0;
 }
 
 /* What begins every text: the end of the line before, or where the vocabulary
