@@ -388,6 +388,12 @@ START_TEST(settings_for_images_are_refused)
 }
 END_TEST
 
+static const int32_t *nothing_of(const void *state, sp_split split)
+{
+    (void)state, (void)split;
+    return NULL;
+}
+
 START_TEST(tokens_out_of_range_are_found_when_opening)
 {
     static const int bad[] = { -1, MOST };
@@ -400,6 +406,13 @@ START_TEST(tokens_out_of_range_are_found_when_opening)
     lengths.bad = 0;
     silent.tokens = NULL;
     ck_assert_int_eq(sp_dataset_open(&d, &silent, &lengths, &plain), SP_EARG);
+    silent.tokens = nothing_of;
+    ck_assert_int_eq(sp_dataset_open(&d, &silent, &lengths, &plain), SP_EARG);
+    ck_assert_ptr_nonnull(strstr(sp_last_error(), "no tokens for its 10 of "
+                                                  "train"));
+    memset(lengths.count, 0, sizeof lengths.count);
+    ck_assert_int_eq(sp_dataset_open(&d, &silent, &lengths, &plain), SP_OK);
+    sp_dataset_close(d);
 }
 END_TEST
 

@@ -68,6 +68,10 @@ static sp_err check_tokens(const sp_dataset *d)
     for (int s = 0; s < SP_SPLITS; s++) {
         const int32_t *token = d->set->tokens(d->state, (sp_split)s);
 
+        if (!token && d->info.count[s] > 0)
+            return sp_fail(SP_EARG,
+                           "data set %s: gives no tokens for its %zu of %s",
+                           name, d->info.count[s], split_names[s]);
         for (size_t i = 0; i < d->info.count[s]; i++)
             if (token[i] < 0 || token[i] >= d->info.classes)
                 return sp_fail(SP_EDATA,
