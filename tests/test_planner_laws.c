@@ -304,6 +304,75 @@ START_TEST(an_empty_batch_has_zero_gradients)
 }
 END_TEST
 
+/* ---- Gradients that take the memory of logits ---------------------------- */
+
+/* A classifier whose logits are nearly all of its memory. */
+enum { ROWS = 16, WORDS = 2000, LOGITS = ROWS * WORDS * 4 };
+
+/* Who reads the logits: the loss alone, the caller too, another loss too. */
+enum readers { LOSS, CALLER, TWO_LOSSES, READERS };
+
+static network make_wide(enum readers who, bool no_planner)
+{
+    network n = { .params = sp_params_new() };
+
+    n.graph = sp_graph_new(
+        n.params, (sp_graph_opt){ .train = true, .no_planner = no_planner });
+    sp_tensor *x =
+        sp_input(n.graph, "x", (sp_shape){ .n = ROWS, .c = 3 }, SP_F32);
+    sp_tensor *label =
+        sp_input(n.graph, "label", (sp_shape){ .n = ROWS }, SP_I32);
+    sp_tensor *y = sp_linear(n.graph, "fc", x, (sp_linear_opt){ .out = WORDS });
+    sp_tensor *loss = sp_cross_entropy(n.graph, y, label, 0);
+    if (who == CALLER)
+        sp_output(n.graph, "logits", y);
+    if (who == TWO_LOSSES)
+        loss = sp_add(n.graph, loss, sp_cross_entropy(n.graph, y, label, 0.1f));
+    sp_output(n.graph, "loss", loss);
+    ck_assert_msg(sp_compile(n.graph) == SP_OK, "%s", sp_last_error());
+    sp_params_init(n.params, 7);
+    for (int i = 0; i < ROWS * 3; i++)
+        ((float *)x->data)[i] = 0.1f * (float)(i * 7 % 23) - 1;
+    for (int i = 0; i < ROWS; i++)
+        ((int32_t *)label->data)[i] = i * 321 % WORDS;
+    return n;
+}
+
+/* One step; the logits' bits before and behind it are the same where the
+ * caller wants them. */
+static double run_wide(const network *n)
+{
+    static float before[ROWS * WORDS];
+    sp_run run = { .n = ROWS, .t = 1, .train = true, .weight = 1.0 / ROWS };
+    const sp_tensor *logits = sp_graph_output(n->graph, "logits");
+
+    sp_forward(n->graph, &run);
+    if (logits)
+        memcpy(before, logits->data, LOGITS);
+    sp_backward(n->graph, &run, NULL, NULL);
+    if (logits)
+        ck_assert_mem_eq(before, logits->data, LOGITS);
+    return sp_loss(n->graph, &run);
+}
+
+/* They do so when nobody else reads the logits, and that does not show. */
+START_TEST(gradients_replace_logits_that_nobody_reads)
+{
+    network a = make_wide((enum readers)_i, false);
+    network b = make_wide((enum readers)_i, true);
+    double loss[] = { run_wide(&a), run_wide(&b) };
+    size_t planned = sp_graph_memory(a.graph).planned;
+
+    ck_assert_uint_ge(planned, (_i == LOSS ? 1 : 2) * LOGITS);
+    ck_assert_uint_lt(planned, (_i == LOSS ? 1 : 2) * LOGITS + LOGITS / 2);
+    ck_assert_uint_ge(sp_graph_memory(b.graph).planned, 2 * LOGITS);
+    ck_assert_mem_eq(&loss[0], &loss[1], sizeof(double));
+    assert_same_params(&a, &b);
+    unmake(&a);
+    unmake(&b);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("planner_laws");
@@ -321,6 +390,8 @@ int main(void)
     tcase_add_loop_test(tc, earlier_batches_do_not_show, 0, NETWORKS);
     tcase_add_test(tc, pieces_of_a_batch_add_up);
     tcase_add_loop_test(tc, an_empty_batch_has_zero_gradients, 0, NETWORKS);
+    tcase_add_loop_test(tc, gradients_replace_logits_that_nobody_reads, 0,
+                        READERS);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     int failed = srunner_ntests_failed(run);
