@@ -325,6 +325,25 @@ START_TEST(mistakes_are_named)
 }
 END_TEST
 
+START_TEST(parameters_are_shared_by_their_full_name)
+{
+    sp_params *p = sp_params_new();
+    sp_graph *g = sp_graph_new(p, (sp_graph_opt){ 0 });
+    const sp_init zero = { SP_CONSTANT, 0 };
+
+    sp_push(g, "a");
+    sp_param *w = sp_weight(g, "w", (int[]){ 1, 0 }, zero);
+    sp_buffer(g, "mean", (int[]){ 1, 0 }, zero);
+    ck_assert_ptr_eq(sp_weight_named(g, "a.w"), w);
+    ck_assert_ptr_nonnull(sp_weight_named(g, _i ? "w" : "a.mean"));
+    ck_assert_int_eq(sp_compile(g), SP_EARG);
+    ck_assert_ptr_nonnull(strstr(
+        sp_last_error(), _i ? "parameter w to be" : "parameter a.mean to be"));
+    sp_graph_free(g);
+    sp_params_free(p);
+}
+END_TEST
+
 START_TEST(a_graph_is_compiled_once)
 {
     sp_fixture f = diamond((sp_graph_opt){ .train = true });
@@ -432,6 +451,7 @@ int main(void)
     tcase_add_test(tc, tied_parameter);
     tcase_add_test(tc, evaluation_shares_the_store);
     tcase_add_loop_test(tc, mistakes_are_named, 0, 10);
+    tcase_add_loop_test(tc, parameters_are_shared_by_their_full_name, 0, 2);
     tcase_add_test(tc, a_graph_is_compiled_once);
     tcase_add_test(tc, nonfinite_is_located);
     tcase_add_test(tc, gradcheck_agrees_and_notices);

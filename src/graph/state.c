@@ -39,10 +39,11 @@ void sp_next_state(sp_graph *g, sp_tensor *state, sp_tensor *next)
     if (next->dtype != SP_F32 || !same_shape(state->shape, next->shape)) {
         sp_graph_fail(g, SP_ESHAPE,
                       "state %s: %d rows of %d floats, but the next one has "
-                      "%d x %d rows of %d x %d x %d",
+                      "%d x %d rows of %d x %d x %d %s",
                       state->name, state->shape.n, state->shape.c,
                       next->shape.t, next->shape.n, next->shape.h,
-                      next->shape.w, next->shape.c);
+                      next->shape.w, next->shape.c,
+                      next->dtype == SP_F32 ? "floats" : "ints");
         return;
     }
     pair->next = next;
