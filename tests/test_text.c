@@ -3,82 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fixture.h"
-
-extern const sp_data_set sp_data_set_text;
-
-#define SET (&sp_data_set_text)
-#define HAS(...) sp_error_has((const char *const[]){ __VA_ARGS__, NULL })
-#define LENGTH(a) ((int)(sizeof(a) / sizeof *(a)))
-#define MARK "\xef\xbb\xbf"
-
-enum { WORD, CHAR, TRAIN = 0 };
-
-static char *dir;
-static void *own, *state;
-static sp_data_info info;
-
-static void set_up(void)
-{
-    dir = sp_scratch_new();
-    own = sp_own_new(&SET->entry);
-    state = NULL;
-}
-
-static void tear_down(void)
-{
-    if (state)
-        SET->close(state);
-    free(own);
-    sp_scratch_free(dir);
-}
-
-static void set(const char *key, double value)
-{
-    sp_own_set(own, &SET->entry, key, value);
-}
-
-static void put(const char *name, const char *text)
-{
-    sp_scratch_write(dir, name, text, strlen(text));
-}
-
-static void put_three(const char *train, const char *valid, const char *test)
-{
-    put("train.txt", train);
-    put("valid.txt", valid);
-    put("test.txt", test);
-}
-
-static void opens(void)
-{
-    if (state)
-        SET->close(state);
-    state = NULL;
-    if (SET->open(dir, own, &info, &state) != SP_OK)
-        ck_abort_msg("%s", sp_last_error());
-}
-
-static void refused(void)
-{
-    void *none = NULL;
-
-    ck_assert_int_eq(SET->open(dir, own, &info, &none), SP_EDATA);
-    ck_assert_ptr_null(none);
-}
+#include "text_set.h"
 
 /* The split's tokens as words, with `between` between them. */
 static const char *stream(sp_split split, const char *between)
 {
     static char out[1024];
-    const int32_t *token = SET->tokens(state, split);
+    const int32_t *token = SET->tokens(text_state, split);
 
     out[0] = '\0';
-    for (size_t i = 0; i < info.count[split]; i++) {
-        ck_assert(token[i] >= 0 && token[i] < info.classes);
+    for (size_t i = 0; i < text_info.count[split]; i++) {
+        ck_assert(token[i] >= 0 && token[i] < text_info.classes);
         if (i > 0)
             strcat(out, between);
-        strcat(out, info.class_names[token[i]]);
+        strcat(out, text_info.class_names[token[i]]);
     }
     return out;
 }
@@ -113,10 +51,10 @@ static const struct {
 
 START_TEST(tokens_are_as_the_rules_say)
 {
-    put_three(rules[_i].text, "x y\n", "x y\n");
-    set("level", rules[_i].level);
-    opens();
-    ck_assert(info.text && info.chars == (rules[_i].level == CHAR));
+    text_put_three(rules[_i].text, "x y\n", "x y\n");
+    text_set("level", rules[_i].level);
+    text_opens();
+    ck_assert(text_info.text && text_info.chars == (rules[_i].level == CHAR));
     ck_assert_str_eq(stream(SP_TRAIN, rules[_i].level == WORD ? " " : "|"),
                      rules[_i].want);
 }
@@ -128,51 +66,51 @@ START_TEST(words_are_numbered_as_they_appear)
     static const char *const words[] = { "b", "a", "<eos>", "c", "d" };
     static const int32_t test[] = { 4, 0, 2, 3, 2 };
 
-    put_three("b a\nb\n", "c a\n", "d b\nc\n");
-    opens();
-    ck_assert_int_eq(info.classes, 5);
+    text_put_three("b a\nb\n", "c a\n", "d b\nc\n");
+    text_opens();
+    ck_assert_int_eq(text_info.classes, 5);
     for (int i = 0; i < 5; i++)
-        ck_assert_str_eq(info.class_names[i], words[i]);
-    ck_assert_uint_eq(info.count[SP_TRAIN], 5);
-    ck_assert_uint_eq(info.count[SP_VALID], 3);
-    ck_assert_uint_eq(info.count[SP_TEST], 5);
-    ck_assert_mem_eq(SET->tokens(state, SP_TEST), test, sizeof test);
-    ck_assert_uint_eq(info.unknown[SP_TEST], 0);
+        ck_assert_str_eq(text_info.class_names[i], words[i]);
+    ck_assert_uint_eq(text_info.count[SP_TRAIN], 5);
+    ck_assert_uint_eq(text_info.count[SP_VALID], 3);
+    ck_assert_uint_eq(text_info.count[SP_TEST], 5);
+    ck_assert_mem_eq(SET->tokens(text_state, SP_TEST), test, sizeof test);
+    ck_assert_uint_eq(text_info.unknown[SP_TEST], 0);
 }
 END_TEST
 
 START_TEST(words_outside_the_training_text_become_unk)
 {
-    put_three("a <unk> b\n", "a c\nc b\n", "d\na\n");
-    set("vocabulary", TRAIN);
-    opens();
-    ck_assert_int_eq(info.classes, 4);
+    text_put_three("a <unk> b\n", "a c\nc b\n", "d\na\n");
+    text_set("vocabulary", TRAIN);
+    text_opens();
+    ck_assert_int_eq(text_info.classes, 4);
     ck_assert_str_eq(stream(SP_TRAIN, " "), "a <unk> b <eos>");
     ck_assert_str_eq(stream(SP_VALID, " "), "a <unk> <eos> <unk> b <eos>");
     ck_assert_str_eq(stream(SP_TEST, " "), "<unk> <eos> a <eos>");
-    ck_assert_uint_eq(info.unknown[SP_TRAIN], 0);
-    ck_assert_uint_eq(info.unknown[SP_VALID], 2);
-    ck_assert_uint_eq(info.unknown[SP_TEST], 1);
+    ck_assert_uint_eq(text_info.unknown[SP_TRAIN], 0);
+    ck_assert_uint_eq(text_info.unknown[SP_VALID], 2);
+    ck_assert_uint_eq(text_info.unknown[SP_TEST], 1);
 }
 END_TEST
 
 START_TEST(words_that_cannot_become_unk_are_named)
 {
-    set("vocabulary", TRAIN);
-    put_three("a b\n", "b a\n", "a\na new b\n");
-    refused();
+    text_set("vocabulary", TRAIN);
+    text_put_three("a b\n", "b a\n", "a\na new b\n");
+    text_refused(SP_EDATA);
     ck_assert(HAS("data.vocabulary", "test.txt, line 2", "'new'", "<unk>"));
     /* Only validation has <unk>: too late. */
-    put_three("a b\n", "b\n\n<unk> a\n", "a b\n");
-    refused();
+    text_put_three("a b\n", "b\n\n<unk> a\n", "a b\n");
+    text_refused(SP_EDATA);
     ck_assert(HAS("valid.txt, line 3", "'<unk>'"));
-    put_three("a b", "ab", "b\na");
-    set("level", CHAR);
-    refused();
+    text_put_three("a b", "ab", "b\na");
+    text_set("level", CHAR);
+    text_refused(SP_EDATA);
     ck_assert(HAS("test.txt, line 1", "'line feed'"));
-    put_three("a b\n", "b a\n", "b a\n");
-    opens();
-    ck_assert_int_eq(info.classes, 4);
+    text_put_three("a b\n", "b a\n", "b a\n");
+    text_opens();
+    ck_assert_int_eq(text_info.classes, 4);
 }
 END_TEST
 
@@ -186,14 +124,14 @@ START_TEST(many_words_keep_apart)
     ck_assert_ptr_nonnull(text);
     for (int i = 0; i < 2 * WORDS; i++)
         sprintf(text + SIZE * i, "%06d ", i % WORDS);
-    put_three("a\n", "a\n", "a\n");
-    sp_scratch_write(dir, "train.txt", text, 2 * WORDS * SIZE);
-    opens();
-    ck_assert_int_eq(info.classes, WORDS + 2);
+    text_put_three("a\n", "a\n", "a\n");
+    sp_scratch_write(text_dir, "train.txt", text, 2 * WORDS * SIZE);
+    text_opens();
+    ck_assert_int_eq(text_info.classes, WORDS + 2);
     for (int i = 0; i < 2 * WORDS; i++)
-        wrong += SET->tokens(state, SP_TRAIN)[i] != i % WORDS;
+        wrong += SET->tokens(text_state, SP_TRAIN)[i] != i % WORDS;
     ck_assert_int_eq(wrong, 0);
-    ck_assert_str_eq(info.class_names[4711], "004711");
+    ck_assert_str_eq(text_info.class_names[4711], "004711");
     free(text);
 }
 END_TEST
@@ -206,68 +144,68 @@ START_TEST(one_file_is_cut_by_shares)
 
     for (int i = 0; i < 100; i++)
         text[i] = (char)(i % 10 == 9 ? '\n' : 'a' + i % 23);
-    put("input.txt", text);
-    set("level", CHAR);
-    opens();
-    ck_assert_uint_eq(info.count[SP_TRAIN], 90);
-    ck_assert_uint_eq(info.count[SP_VALID], 5);
-    ck_assert_uint_eq(info.count[SP_TEST], 5);
+    text_put("input.txt", text);
+    text_set("level", CHAR);
+    text_opens();
+    ck_assert_uint_eq(text_info.count[SP_TRAIN], 90);
+    ck_assert_uint_eq(text_info.count[SP_VALID], 5);
+    ck_assert_uint_eq(text_info.count[SP_TEST], 5);
     for (int i = 0; i < 3; i++)
         strcat(whole, stream(order[i], ""));
     ck_assert_str_eq(whole, text);
-    set("valid_share", 0.259);
-    set("test_share", 0.5);
-    opens();
-    ck_assert_uint_eq(info.count[SP_TRAIN], 25);
-    ck_assert_uint_eq(info.count[SP_VALID], 25);
-    ck_assert_uint_eq(info.count[SP_TEST], 50);
+    text_set("valid_share", 0.259);
+    text_set("test_share", 0.5);
+    text_opens();
+    ck_assert_uint_eq(text_info.count[SP_TRAIN], 25);
+    ck_assert_uint_eq(text_info.count[SP_VALID], 25);
+    ck_assert_uint_eq(text_info.count[SP_TEST], 50);
 }
 END_TEST
 
 START_TEST(one_file_has_a_training_vocabulary_too)
 {
-    put("input.txt", "a <unk> a\nb\nc d a\n");
-    set("vocabulary", TRAIN);
-    set("valid_share", 0.25);
-    set("test_share", 0.25);
-    opens(); /* a <unk> a <eos> b <eos> | c d | a <eos>: 2.5 are 2 */
+    text_put("input.txt", "a <unk> a\nb\nc d a\n");
+    text_set("vocabulary", TRAIN);
+    text_set("valid_share", 0.25);
+    text_set("test_share", 0.25);
+    text_opens(); /* a <unk> a <eos> b <eos> | c d | a <eos>: 2.5 are 2 */
     ck_assert_str_eq(stream(SP_TRAIN, " "), "a <unk> a <eos> b <eos>");
     ck_assert_str_eq(stream(SP_VALID, " "), "<unk> <unk>");
     ck_assert_str_eq(stream(SP_TEST, " "), "a <eos>");
-    ck_assert_int_eq(info.classes, 4);
-    ck_assert_uint_eq(info.unknown[SP_VALID], 2);
-    put("input.txt", "a e a\nb\nc d a\n");
-    refused();
+    ck_assert_int_eq(text_info.classes, 4);
+    ck_assert_uint_eq(text_info.unknown[SP_VALID], 2);
+    text_put("input.txt", "a e a\nb\nc d a\n");
+    text_refused(SP_EDATA);
     ck_assert(HAS("input.txt, line 3", "'c'"));
 }
 END_TEST
 
 START_TEST(shares_that_leave_nothing_are_refused)
 {
-    put("input.txt", "a b c d e f\n");
-    set("valid_share", 0.5);
-    set("test_share", 0.5);
-    refused();
+    text_put("input.txt", "a b c d e f\n");
+    text_set("valid_share", 0.5);
+    text_set("test_share", 0.5);
+    text_refused(SP_EDATA);
     ck_assert(HAS("data.valid_share", "0.5", "data.test_share"));
-    set("valid_share", 0.1);
-    refused();
+    text_set("valid_share", 0.1);
+    text_refused(SP_EDATA);
     ck_assert(HAS("data.valid_share", "0 for validation"));
-    set("valid_share", 0.4);
-    set("test_share", 0);
-    refused();
+    text_set("valid_share", 0.4);
+    text_set("test_share", 0);
+    text_refused(SP_EDATA);
     ck_assert(HAS("data.test_share", "0 for testing"));
 }
 END_TEST
 
 START_TEST(the_vocabulary_is_checked)
 {
-    put_three("a b\n", "a c\n", "a\n");
-    set("vocab", 4);
-    opens();
-    ck_assert_int_eq(info.classes, 4);
-    set("vocab", 5);
-    refused();
-    ck_assert(HAS("data.vocab", "5", "4 different words", dir));
+    text_put_three("a b\n", "a c\n", "a\n");
+    text_set("vocab", 4);
+    text_opens();
+    ck_assert_int_eq(text_info.classes, 4);
+    text_set("vocab", 5);
+    text_refused(SP_EDATA);
+    ck_assert(HAS("data.vocab", "5", "4 different words", text_dir));
 }
 END_TEST
 
@@ -275,11 +213,11 @@ START_TEST(describing_opens_nothing)
 {
     sp_data_info said;
 
-    ck_assert_int_eq(SET->describe(own, &said), SP_EDATA);
+    ck_assert_int_eq(SET->describe(text_own, &said), SP_EDATA);
     ck_assert(HAS("data.vocab", "10000", "33278"));
-    set("vocab", 77);
-    set("level", CHAR);
-    ck_assert_int_eq(SET->describe(own, &said), SP_OK);
+    text_set("vocab", 77);
+    text_set("level", CHAR);
+    ck_assert_int_eq(SET->describe(text_own, &said), SP_OK);
     ck_assert(said.text && said.chars && said.classes == 77);
     ck_assert_ptr_null(said.class_names);
 }
@@ -291,7 +229,7 @@ static void encodes(const char *text, const char *want)
     int32_t *tokens;
     size_t n;
 
-    if (sp_text_encode(&info, text, &tokens, &n) != SP_OK)
+    if (sp_text_encode(&text_info, text, &tokens, &n) != SP_OK)
         ck_abort_msg("%s", sp_last_error());
     for (size_t i = 0; i < n; i++)
         sprintf(got + strlen(got), "%s%d", i > 0 ? " " : "", (int)tokens[i]);
@@ -305,22 +243,24 @@ START_TEST(a_prompt_becomes_tokens)
     int32_t *tokens;
     size_t n;
 
-    put_three("a b\n<unk>", "a\n", "a\n");
-    opens();
+    text_put_three("a b\n<unk>", "a\n", "a\n");
+    text_opens();
     encodes("", "");
     encodes("b  a", "1 0");
     encodes("b\n a\n", "1 2 0 2");
     encodes("new a", "3 0");
-    ck_assert_int_eq(sp_text_encode(&info, "a\n\xff", &tokens, &n), SP_EDATA);
+    ck_assert_int_eq(sp_text_encode(&text_info, "a\n\xff", &tokens, &n),
+                     SP_EDATA);
     ck_assert(HAS("line 2", "0xff"));
-    set("level", CHAR);
-    put_three("ab\n", "ab", "ab");
-    opens();
+    text_set("level", CHAR);
+    text_put_three("ab\n", "ab", "ab");
+    text_opens();
     encodes("ba\nb", "1 0 2 1");
-    ck_assert_int_eq(sp_text_encode(&info, "ab\nx", &tokens, &n), SP_EDATA);
+    ck_assert_int_eq(sp_text_encode(&text_info, "ab\nx", &tokens, &n),
+                     SP_EDATA);
     ck_assert(HAS("line 2", "'x'", "3"));
-    info.class_names = NULL;
-    ck_assert_int_eq(sp_text_encode(&info, "a", &tokens, &n), SP_EDATA);
+    text_info.class_names = NULL;
+    ck_assert_int_eq(sp_text_encode(&text_info, "a", &tokens, &n), SP_EDATA);
     ck_assert(HAS("no words"));
 }
 END_TEST
@@ -341,13 +281,13 @@ START_TEST(published_sets_have_their_counts)
 
     if (sp_data_find(published[_i].root, &root) != SP_OK)
         return;
-    set("vocab", published[_i].words);
-    ck_assert_int_eq(SET->open(root, own, &info, &state), SP_OK);
+    text_set("vocab", published[_i].words);
+    ck_assert_int_eq(SET->open(root, text_own, &text_info, &text_state), SP_OK);
     free(root);
-    ck_assert_int_eq(info.classes, published[_i].words);
-    ck_assert_uint_eq(info.count[SP_TRAIN], published[_i].train);
-    ck_assert_uint_eq(info.count[SP_VALID], published[_i].valid);
-    ck_assert_uint_eq(info.count[SP_TEST], published[_i].test);
+    ck_assert_int_eq(text_info.classes, published[_i].words);
+    ck_assert_uint_eq(text_info.count[SP_TRAIN], published[_i].train);
+    ck_assert_uint_eq(text_info.count[SP_VALID], published[_i].valid);
+    ck_assert_uint_eq(text_info.count[SP_TEST], published[_i].test);
 }
 END_TEST
 
@@ -375,7 +315,7 @@ int main(void)
     SRunner *run = srunner_create(s);
 
     tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_checked_fixture(tc, text_set_up, text_tear_down);
     add_tests(tc);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);

@@ -4,75 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fixture.h"
-
-extern const sp_data_set sp_data_set_text;
-
-#define SET (&sp_data_set_text)
-#define HAS(...) sp_error_has((const char *const[]){ __VA_ARGS__, NULL })
-#define LENGTH(a) ((int)(sizeof(a) / sizeof *(a)))
-#define MARK "\xef\xbb\xbf"
-
-enum { WORD, CHAR };
-
-static char *dir;
-static void *own, *state;
-static sp_data_info info;
-
-static void set_up(void)
-{
-    dir = sp_scratch_new();
-    own = sp_own_new(&SET->entry);
-    state = NULL;
-}
-
-static void tear_down(void)
-{
-    if (state)
-        SET->close(state);
-    free(own);
-    sp_scratch_free(dir);
-}
-
-static void set(const char *key, double value)
-{
-    sp_own_set(own, &SET->entry, key, value);
-}
-
-static void put(const char *name, const char *text)
-{
-    sp_scratch_write(dir, name, text, strlen(text));
-}
-
-static void put_three(const char *train, const char *valid, const char *test)
-{
-    put("train.txt", train);
-    put("valid.txt", valid);
-    put("test.txt", test);
-}
-
-static void opens(void)
-{
-    if (state)
-        SET->close(state);
-    state = NULL;
-    if (SET->open(dir, own, &info, &state) != SP_OK)
-        ck_abort_msg("%s", sp_last_error());
-}
-
-static void refused_as(sp_err code)
-{
-    void *none = NULL;
-
-    ck_assert_int_eq(SET->open(dir, own, &info, &none), code);
-    ck_assert_ptr_null(none);
-}
-
-static void refused(void) { refused_as(SP_EDATA); }
+#include "text_set.h"
 
 static const char *first_word(sp_split split)
 {
-    return info.class_names[SET->tokens(state, split)[0]];
+    return text_info.class_names[SET->tokens(text_state, split)[0]];
 }
 
 static const char *const names[][3] = {
@@ -86,24 +22,24 @@ START_TEST(files_are_found_by_any_of_their_names)
     static const char *const texts[] = { "a\n", "b\n", "c\n" };
 
     for (int i = 0; i < 3; i++)
-        put(names[_i][i], texts[i]);
-    opens();
+        text_put(names[_i][i], texts[i]);
+    text_opens();
     ck_assert_str_eq(first_word(SP_TRAIN), "a");
     ck_assert_str_eq(first_word(SP_VALID), "b");
     ck_assert_str_eq(first_word(SP_TEST), "c");
-    put("input.txt", "x\n");
-    refused();
+    text_put("input.txt", "x\n");
+    text_refused(SP_EDATA);
     ck_assert(HAS("both", names[_i][0], "input.txt"));
-    ck_assert_int_eq(unlink(sp_scratch_path(dir, "input.txt")), 0);
+    ck_assert_int_eq(unlink(sp_scratch_path(text_dir, "input.txt")), 0);
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(unlink(sp_scratch_path(dir, names[_i][i])), 0);
-        refused();
-        ck_assert(HAS("no file", names[_i][i], dir, "tools/get-data"));
-        put(names[_i][i], texts[i]);
+        ck_assert_int_eq(unlink(sp_scratch_path(text_dir, names[_i][i])), 0);
+        text_refused(SP_EDATA);
+        ck_assert(HAS("no file", names[_i][i], text_dir, "tools/get-data"));
+        text_put(names[_i][i], texts[i]);
     }
     /* One file of another kind is enough. */
-    put(names[(_i + 1) % 3][2], "x\n");
-    refused();
+    text_put(names[(_i + 1) % 3][2], "x\n");
+    text_refused(SP_EDATA);
     ck_assert(HAS("both", names[_i][0], names[(_i + 1) % 3][0]));
 }
 END_TEST
@@ -121,9 +57,9 @@ static const struct {
 
 START_TEST(the_wrong_folder_is_recognised)
 {
-    put(mistakes[_i].file, "x\n");
-    refused();
-    ck_assert(HAS(dir, mistakes[_i].word));
+    text_put(mistakes[_i].file, "x\n");
+    text_refused(SP_EDATA);
+    ck_assert(HAS(text_dir, mistakes[_i].word));
 }
 END_TEST
 
@@ -158,10 +94,10 @@ START_TEST(bad_text_is_refused)
         /* One word is two tokens, its end of line included. */
         if (level == WORD && bad[_i].size == 1 && bad[_i].bytes[0] == 'x')
             continue;
-        set("level", level);
-        put_three("a b\n", "a b\n", "a b\n");
-        sp_scratch_write(dir, "valid.txt", bad[_i].bytes, bad[_i].size);
-        refused();
+        text_set("level", level);
+        text_put_three("a b\n", "a b\n", "a b\n");
+        sp_scratch_write(text_dir, "valid.txt", bad[_i].bytes, bad[_i].size);
+        text_refused(SP_EDATA);
         ck_assert(HAS("valid.txt"));
         for (int i = 0; i < 3 && bad[_i].words[i]; i++)
             ck_assert(HAS(bad[_i].words[i]));
@@ -171,33 +107,33 @@ END_TEST
 
 START_TEST(a_lone_line_feed_is_one_token)
 {
-    put_three("a b\n", "\n", "a b\n");
-    refused();
+    text_put_three("a b\n", "\n", "a b\n");
+    text_refused(SP_EDATA);
     ck_assert(HAS("valid.txt", "1 token", "at least 2"));
 }
 END_TEST
 
 START_TEST(what_is_no_file_is_refused)
 {
-    put_three("a b\n", "a b\n", "a b\n");
-    ck_assert_int_eq(unlink(sp_scratch_path(dir, "test.txt")), 0);
-    ck_assert_int_eq(mkdir(sp_scratch_path(dir, "test.txt"), 0700), 0);
-    refused_as(SP_EIO);
+    text_put_three("a b\n", "a b\n", "a b\n");
+    ck_assert_int_eq(unlink(sp_scratch_path(text_dir, "test.txt")), 0);
+    ck_assert_int_eq(mkdir(sp_scratch_path(text_dir, "test.txt"), 0700), 0);
+    text_refused(SP_EIO);
     ck_assert(HAS("test.txt", "is not a file"));
-    ck_assert_int_eq(rmdir(sp_scratch_path(dir, "test.txt")), 0);
-    ck_assert_int_eq(mkfifo(sp_scratch_path(dir, "test.txt"), 0600), 0);
-    refused_as(SP_EIO);
+    ck_assert_int_eq(rmdir(sp_scratch_path(text_dir, "test.txt")), 0);
+    ck_assert_int_eq(mkfifo(sp_scratch_path(text_dir, "test.txt"), 0600), 0);
+    text_refused(SP_EIO);
     ck_assert(HAS("test.txt", "is not a file"));
 }
 END_TEST
 
 START_TEST(a_file_that_may_not_be_read_is_named)
 {
-    put_three("a b\n", "a b\n", "a b\n");
-    ck_assert_int_eq(chmod(sp_scratch_path(dir, "train.txt"), 0), 0);
-    if (access(sp_scratch_path(dir, "train.txt"), R_OK) == 0)
+    text_put_three("a b\n", "a b\n", "a b\n");
+    ck_assert_int_eq(chmod(sp_scratch_path(text_dir, "train.txt"), 0), 0);
+    if (access(sp_scratch_path(text_dir, "train.txt"), R_OK) == 0)
         return; /* this user may read everything */
-    refused_as(SP_EIO);
+    text_refused(SP_EIO);
     ck_assert(HAS("train.txt", "cannot be opened"));
 }
 END_TEST
@@ -211,32 +147,32 @@ START_TEST(lines_and_words_may_be_long)
     ck_assert_ptr_nonnull(text);
     for (int i = 0; i < WORDS; i++)
         memcpy(text + 2 * i, i % 3 ? "a " : "b ", 2);
-    put_three("a\n", "a\n", "a\n");
-    sp_scratch_write(dir, "train.txt", text, 2 * WORDS);
-    opens();
-    ck_assert_uint_eq(info.count[SP_TRAIN], WORDS + 1);
+    text_put_three("a\n", "a\n", "a\n");
+    sp_scratch_write(text_dir, "train.txt", text, 2 * WORDS);
+    text_opens();
+    ck_assert_uint_eq(text_info.count[SP_TRAIN], WORDS + 1);
     memset(text, 'w', LONGEST + 1);
-    sp_scratch_write(dir, "train.txt", text, LONGEST);
-    opens();
-    ck_assert_uint_eq(strlen(info.class_names[0]), LONGEST);
+    sp_scratch_write(text_dir, "train.txt", text, LONGEST);
+    text_opens();
+    ck_assert_uint_eq(strlen(text_info.class_names[0]), LONGEST);
     memset(text, 'w', LONGEST + 5);
     memcpy(text, "a\nb ", 4);
-    sp_scratch_write(dir, "train.txt", text, LONGEST + 5);
-    refused();
+    sp_scratch_write(text_dir, "train.txt", text, LONGEST + 5);
+    text_refused(SP_EDATA);
     ck_assert(HAS("train.txt", "line 2, column 3", "65537", "65536"));
-    set("level", CHAR);
-    opens();
-    ck_assert_uint_eq(info.count[SP_TRAIN], LONGEST + 5);
+    text_set("level", CHAR);
+    text_opens();
+    ck_assert_uint_eq(text_info.count[SP_TRAIN], LONGEST + 5);
     free(text);
 }
 END_TEST
 
 START_TEST(gzip_is_unpacked)
 {
-    put_three("a\n", "a\n", "a\n");
-    sp_scratch_gzip(dir, "train.txt", "b c\n", 4);
-    opens();
-    ck_assert_uint_eq(info.count[SP_TRAIN], 3);
+    text_put_three("a\n", "a\n", "a\n");
+    sp_scratch_gzip(text_dir, "train.txt", "b c\n", 4);
+    text_opens();
+    ck_assert_uint_eq(text_info.count[SP_TRAIN], 3);
     ck_assert_str_eq(first_word(SP_TRAIN), "b");
 }
 END_TEST
@@ -248,7 +184,7 @@ int main(void)
     SRunner *run = srunner_create(s);
 
     tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_checked_fixture(tc, text_set_up, text_tear_down);
     tcase_add_loop_test(tc, files_are_found_by_any_of_their_names, 0,
                         LENGTH(names));
     tcase_add_loop_test(tc, the_wrong_folder_is_recognised, 0,
