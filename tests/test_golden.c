@@ -9,13 +9,14 @@
 #include <string.h>
 
 #include "base/registry.h"
+#include "golden_file.h"
 #include "optim/optim.h"
 #include "optim/section.h"
 #include "sprat/model.h"
 #include "sprat/nn.h"
 #include "sprat/random.h"
 
-enum { CLASSES = 10, SIZE = 32, SAMPLES = 8, PROJECTIONS = 3, STEPS_MAX = 20 };
+enum { CLASSES = 10, SIZE = 32, STEPS_MAX = 20 };
 
 /* The losses of direct convolutions must agree to a thousandth. Winograd's
  * tiles round some times more coarsely; over 20 steps, units that are near
@@ -40,15 +41,6 @@ enum { NETWORKS = sizeof networks / sizeof *networks };
 
 /* ---- Reading a golden file ----------------------------------------------- */
 
-/* What is stored of one parameter's gradient. */
-typedef struct digest {
-    char name[96];
-    size_t count;
-    double norm, largest, projection[PROJECTIONS];
-    size_t at[SAMPLES];
-    double sample[SAMPLES];
-} digest;
-
 enum { DIGESTS_MAX = 100, SETTINGS_MAX = 16 };
 
 typedef struct golden {
@@ -57,7 +49,7 @@ typedef struct golden {
     int batch, steps, digest_count;
     unsigned weight_seed, data_seed;
     float shift_low, shift_high; /* of batch norm's bias */
-    digest digests[DIGESTS_MAX];
+    golden_digest digests[DIGESTS_MAX];
     double loss[STEPS_MAX], eval;
 } golden;
 
@@ -72,35 +64,18 @@ static void read_settings(golden *g, const char *section, char *words)
     }
 }
 
-static void read_digest(golden *g, const char *line)
+static void read_line(void *arg, char *line)
 {
-    digest *d = &g->digests[g->digest_count++];
-    int used = 0;
-
-    ck_assert_int_le(g->digest_count, DIGESTS_MAX);
-    ck_assert_int_eq(sscanf(line, "gradient %95s %zu %lf %lf%n", d->name,
-                            &d->count, &d->norm, &d->largest, &used),
-                     4);
-    line += used;
-    for (int j = 0; j < PROJECTIONS; j++, line += used)
-        ck_assert_int_eq(sscanf(line, "%lf%n", &d->projection[j], &used), 1);
-    for (int k = 0; k < SAMPLES; k++, line += used)
-        ck_assert_int_eq(
-            sscanf(line, "%zu %lf%n", &d->at[k], &d->sample[k], &used), 2);
-}
-
-static void read_line(golden *g, char *line)
-{
+    golden *g = arg;
     double x;
 
-    if (line[0] == '#')
-        return;
     if (strncmp(line, "model ", 6) == 0)
         read_settings(g, "model", line + 6);
     else if (strncmp(line, "optim ", 6) == 0)
         read_settings(g, "optim", line + 6);
-    else if (strncmp(line, "gradient ", 9) == 0)
-        read_digest(g, line);
+    else if (strncmp(line, "gradient ", 9) == 0 &&
+             g->digest_count < DIGESTS_MAX)
+        golden_read_digest(&g->digests[g->digest_count++], line);
     else if (sscanf(line, "loss %lf", &x) == 1 && g->steps < STEPS_MAX)
         g->loss[g->steps++] = x;
     else if (sscanf(line, "eval %lf", &g->eval) != 1 &&
@@ -108,20 +83,6 @@ static void read_line(golden *g, char *line)
              sscanf(line, "shifts %f %f", &g->shift_low, &g->shift_high) != 2 &&
              sscanf(line, "seeds %u %u", &g->weight_seed, &g->data_seed) != 2)
         ck_abort_msg("line not understood: %s", line);
-}
-
-static void read_golden(golden *g, const char *name)
-{
-    char path[512], line[1024];
-    FILE *f;
-
-    *g = (golden){ 0 };
-    snprintf(path, sizeof path, "%s/%s.txt", SP_GOLDEN_DIR, name);
-    f = fopen(path, "r");
-    ck_assert_msg(f != NULL, "%s cannot be read", path);
-    while (fgets(line, sizeof line, f))
-        read_line(g, line);
-    fclose(f);
 }
 
 /* ---- The network --------------------------------------------------------- */
@@ -154,7 +115,7 @@ static void open_network(network *n, const char *name)
     static const sp_section *const sections[] = { &model_section,
                                                   &sp_optim_section };
 
-    read_golden(&n->g, name);
+    golden_read(name, read_line, &n->g);
     n->registry = sp_registry_create(sections, 2);
     ck_assert_int_eq(
         sp_registry_add(n->registry, "model", &sp_model_resnet.entry), SP_OK);
@@ -270,43 +231,13 @@ static double run_step(const network *n, sp_graph *g, int step, bool train)
 
 /* ---- Comparing ----------------------------------------------------------- */
 
-/* The sum of the entries, each with a pseudo-random sign. */
-static double project(const sp_param *p, uint64_t seed, unsigned j)
-{
-    uint64_t hash = sp_name_hash(p->name);
-    uint32_t r[4];
-    double sum = 0;
-
-    for (size_t i = 0; i < p->count; i++) {
-        if (i % 128 == 0)
-            sp_random(seed, SP_FOR_TEST, hash, ((uint64_t)j << 32) + i / 128,
-                      r);
-        double x = (double)p->grad[i];
-        sum += r[i % 128 / 32] >> (i % 32) & 1 ? -x : x;
-    }
-    return sum;
-}
-
-/* The largest disagreement of a gradient with what is stored of it: entries
- * against the largest, sums against the norm. */
-static double disagreement(const network *n, const digest *d)
+static double disagreement(const network *n, const golden_digest *d)
 {
     const sp_param *p = sp_params_find(n->params, d->name);
-    double worst, square = 0;
 
     ck_assert_msg(p != NULL, "there is no parameter %s", d->name);
     ck_assert_uint_eq(p->count, d->count);
-    for (size_t i = 0; i < p->count; i++)
-        square += (double)p->grad[i] * (double)p->grad[i];
-    worst = fabs(sqrt(square) - d->norm) / d->norm;
-    for (unsigned j = 0; j < PROJECTIONS; j++)
-        worst = fmax(worst,
-                     fabs(project(p, n->g.weight_seed, j) - d->projection[j]) /
-                         d->norm);
-    for (int k = 0; k < SAMPLES; k++)
-        worst = fmax(worst, fabs((double)p->grad[d->at[k]] - d->sample[k]) /
-                                d->largest);
-    return isfinite(square) ? worst : INFINITY;
+    return golden_disagreement(d, p->grad, n->g.weight_seed);
 }
 
 static void compare_gradients(const network *n, const variant *v)

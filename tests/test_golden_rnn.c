@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "golden_file.h"
 #include "sprat/nn.h"
 #include "sprat/random.h"
 
-enum { SAMPLES = 8, PROJECTIONS = 3, STEPS_MAX = 20, DIGESTS_MAX = 32 };
+enum { STEPS_MAX = 20, DIGESTS_MAX = 32 };
 enum { WEIGHT_SEED = 1, DATA_SEED = 3 };
 
 /* As in tools/golden_rnn.py. */
@@ -23,94 +24,32 @@ static const float BOUND = 0.5f, EMBEDDING_BOUND = 1.0f, LR = 0.5f;
 /* Against the largest entry, and the norm; against the loss. */
 static const double TOLERANCE = 1e-5, LOSS_TOLERANCE = 1e-6;
 
-/* ---- Golden files -------------------------------------------------------- */
-
-/* What is stored of one array. */
-typedef struct digest {
-    char kind[16], name[64];
-    size_t count;
-    double norm, largest, projection[PROJECTIONS];
-    size_t at[SAMPLES];
-    double sample[SAMPLES];
-} digest;
-
 typedef struct golden {
-    digest digests[DIGESTS_MAX];
+    golden_digest digests[DIGESTS_MAX];
     double loss[STEPS_MAX];
     int digest_count, steps;
 } golden;
 
-static void read_digest(digest *d, const char *line)
+static void read_line(void *arg, char *line)
 {
-    int used = 0;
+    golden *g = arg;
 
-    ck_assert_int_eq(sscanf(line, "%15s %63s %zu %lf %lf%n", d->kind, d->name,
-                            &d->count, &d->norm, &d->largest, &used),
-                     5);
-    line += used;
-    for (int j = 0; j < PROJECTIONS; j++, line += used)
-        ck_assert_int_eq(sscanf(line, "%lf%n", &d->projection[j], &used), 1);
-    for (int k = 0; k < SAMPLES; k++, line += used)
-        ck_assert_int_eq(
-            sscanf(line, "%zu %lf%n", &d->at[k], &d->sample[k], &used), 2);
+    if (strncmp(line, "loss ", 5) == 0) {
+        ck_assert_int_lt(g->steps, STEPS_MAX);
+        g->loss[g->steps++] = strtod(line + 5, NULL);
+    } else {
+        ck_assert_int_lt(g->digest_count, DIGESTS_MAX);
+        golden_read_digest(&g->digests[g->digest_count++], line);
+    }
 }
 
 static golden *read_golden(const char *name)
 {
     golden *g = calloc(1, sizeof *g);
-    char path[512], line[1024];
-    FILE *f;
 
     ck_assert_ptr_nonnull(g);
-    snprintf(path, sizeof path, "%s/%s.txt", SP_GOLDEN_DIR, name);
-    f = fopen(path, "r");
-    ck_assert_msg(f != NULL, "%s cannot be read", path);
-    while (fgets(line, sizeof line, f)) {
-        if (line[0] == '#')
-            continue;
-        if (strncmp(line, "loss ", 5) == 0) {
-            ck_assert_int_lt(g->steps, STEPS_MAX);
-            g->loss[g->steps++] = strtod(line + 5, NULL);
-        } else {
-            ck_assert_int_lt(g->digest_count, DIGESTS_MAX);
-            read_digest(&g->digests[g->digest_count++], line);
-        }
-    }
-    fclose(f);
+    golden_read(name, read_line, g);
     return g;
-}
-
-/* The sum of the entries, each with a pseudo-random sign. */
-static double project(const digest *d, const float *x, unsigned j)
-{
-    uint32_t r[4];
-    double sum = 0;
-
-    for (size_t i = 0; i < d->count; i++) {
-        if (i % 128 == 0)
-            sp_random(WEIGHT_SEED, SP_FOR_TEST, sp_name_hash(d->name),
-                      ((uint64_t)j << 32) + i / 128, r);
-        sum += r[i % 128 / 32] >> (i % 32) & 1 ? -(double)x[i] : (double)x[i];
-    }
-    return sum;
-}
-
-/* The largest disagreement: entries against the largest, sums against the
- * norm. */
-static double disagreement(const digest *d, const float *x)
-{
-    double worst, square = 0;
-
-    for (size_t i = 0; i < d->count; i++)
-        square += (double)x[i] * (double)x[i];
-    worst = fabs(sqrt(square) - d->norm) / d->norm;
-    for (unsigned j = 0; j < PROJECTIONS; j++)
-        worst =
-            fmax(worst, fabs(project(d, x, j) - d->projection[j]) / d->norm);
-    for (int k = 0; k < SAMPLES; k++)
-        worst =
-            fmax(worst, fabs((double)x[d->at[k]] - d->sample[k]) / d->largest);
-    return isfinite(square) ? worst : INFINITY;
 }
 
 /* ---- Programs ------------------------------------------------------------ */
@@ -186,7 +125,7 @@ static void close_net(net *t)
 }
 
 /* An array of a digest: its values, or its gradient. */
-static const float *find_array(const net *t, const digest *d)
+static const float *find_array(const net *t, const golden_digest *d)
 {
     bool grad = strcmp(d->kind, "gradient") == 0;
     const sp_param *p = sp_params_find(t->p, d->name);
@@ -214,8 +153,8 @@ static double compare(const net *t, const golden *g)
     double worst = 0;
 
     for (int i = 0; i < g->digest_count; i++) {
-        const digest *d = &g->digests[i];
-        double error = disagreement(d, find_array(t, d));
+        const golden_digest *d = &g->digests[i];
+        double error = golden_disagreement(d, find_array(t, d), WEIGHT_SEED);
         ck_assert_msg(error < TOLERANCE, "%s of %s differs by %.1e", d->kind,
                       d->name, error);
         worst = fmax(worst, error);
