@@ -91,6 +91,8 @@ int main(void)
         { "elements", 1e-6, try_elements },
         { "softmax", 1e-6, try_softmax },
         { "pool", 1e-6, try_pool },
+        { "products", 1e-6, try_products },
+        { "gates", 1e-6, try_gates },
     };
     const sp_kernels *k;
     int faults = run(sp_kernels_find(NULL), &reference);

@@ -53,5 +53,7 @@ void try_norm(trial *t);
 void try_elements(trial *t);
 void try_softmax(trial *t);
 void try_pool(trial *t);
+void try_products(trial *t);
+void try_gates(trial *t);
 
 #endif

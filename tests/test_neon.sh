@@ -63,7 +63,8 @@ grep 'warning:' "$work/log" || true
 
 status=0
 "$qemu" "$work/build/tests/cross_kernels" | tee "$work/out" || status=$?
-for part in direct winograd-2 winograd-4 norm elements softmax pool; do
+for part in direct winograd-2 winograd-4 norm elements softmax pool products \
+  gates; do
   grep -Eq "^neon +$part " "$work/out" || { echo "no $part for neon"; status=1; }
 done
 exit $status
