@@ -357,9 +357,8 @@ START_TEST(what_is_not_there_is_zero)
 
     for (int i = 0; (k = sp_kernels_at(i)); i++) {
         arrays a = arrays_open(13), b;
-        sp_lstm_back l = { UNITS, STEP, a.gates, a.before, a.c, 0, 0, a.dc };
+        sp_lstm_back l = { UNITS, STEP, a.gates, a.before, a.c, a.dh, 0, a.dc };
         sp_gru_row g = { UNITS, STEP, a.gates, a.state, 0, a.c, a.before, a.h };
-        memset(a.dh, 0, sizeof a.dh);
         memset(a.dy, 0, sizeof a.dy);
         memset(a.bias, 0, sizeof a.bias);
         b = a;

@@ -60,7 +60,7 @@ SP_INLINE void lstm_back_units(const sp_lstm_back *a, size_t j, int m)
     sp_vec i = load(gates, m), f = load(gates + a->step, m);
     sp_vec g = load(gates + 2 * a->step, m), o = load(gates + 3 * a->step, m);
     sp_vec t = sp_tanh(load(a->c + j, m));
-    sp_vec dh = load_any(a->dh, j, m) + load_any(a->dy, j, m);
+    sp_vec dh = load(a->dh + j, m) + load_any(a->dy, j, m);
     sp_vec dc = load(a->dc + j, m) + dh * o * tanh_slope(t);
 
     sp_store(gates, dc * g * sigmoid_slope(i), m);

@@ -1,7 +1,8 @@
 /* One time step of a recurrent layer behind its products: some units of one
  * row. The gates of a row stand one after the other, `step` floats apart, each
- * of them unit by unit; pointers are to the first unit. No array may be another
- * but where said. What is not a number stays so. */
+ * of them unit by unit; pointers are to the first unit. So `step` is the units
+ * of the row, and `units` fewer where a call is for a part of it. No array may
+ * be another but where said. What is not a number stays so. */
 #ifndef SP_KERNELS_GATES_H
 #define SP_KERNELS_GATES_H
 
@@ -32,9 +33,10 @@ typedef struct sp_lstm_back {
     size_t units, step;
     float *gates;
     const float *before, *c;
-    const float *dh, *dy; /* the gradient of h is their sum; NULL: 0 */
-    float *dc;            /* of c, without what comes through h; becomes that
-                             of `before` */
+    const float *dh;
+    const float *dy; /* the gradient of h is dh + dy; NULL: dh */
+    float *dc;       /* of c, without what comes through h; becomes that of
+                        `before` */
 } sp_lstm_back;
 
 void sp_lstm_row_backward(const sp_kernels *k, const sp_lstm_back *a);
