@@ -48,7 +48,7 @@ static void try_product(trial *t, product *a)
     for (int b = 0; b < BETAS; b++) {
         float *y = copy_of(a->before, n * out);
         a->beta = betas[b];
-        sp_packed_product(&how, &a->p, a->n, a->x, y, a->beta, NULL);
+        sp_packed_product(&how, &a->p, a->n, a->x, y, a->beta);
         check(t, a, y);
         free(y);
     }

@@ -15,9 +15,7 @@ typedef struct product {
     sp_packed p;
     int n;
     float beta;
-    float *w, *x, *before, *y; /* x, before, y: MOST_ROWS rows */
-    void *scratch;
-    size_t scratch_bytes;
+    float *w, *x, *before, *y; /* x, before, y: of n rows when opened */
 } product;
 
 static float *random_floats(size_t count, uint32_t seed)
@@ -43,19 +41,17 @@ static void *block(size_t bytes)
 }
 
 static product product_open(const sp_conv_how *how, int in, int out,
-                            bool transposed)
+                            bool transposed, int n)
 {
     product a = { .how = *how,
                   .p = { .in = in, .out = out, .transposed = transposed },
-                  .n = MOST_ROWS };
+                  .n = n };
 
     a.w = random_floats((size_t)in * (size_t)out, 1);
-    a.x = random_floats((size_t)in * MOST_ROWS, 2);
-    a.before = random_floats((size_t)out * MOST_ROWS, 3);
-    a.y = random_floats((size_t)out * MOST_ROWS, 4);
+    a.x = random_floats((size_t)in * (size_t)n, 2);
+    a.before = random_floats((size_t)out * (size_t)n, 3);
+    a.y = random_floats((size_t)out * (size_t)n, 4);
     a.p.data = block(sp_packed_size(how, in, out));
-    a.scratch_bytes = sp_packed_scratch(how, in, out, MOST_ROWS);
-    a.scratch = block(a.scratch_bytes);
     sp_pack(how, &a.p, a.w);
     return a;
 }
@@ -67,7 +63,6 @@ static void product_close(product *a)
     free(a->before);
     free(a->y);
     free(a->p.data);
-    free(a->scratch);
 }
 
 /* With beta 0, what was there before is not a number. */
@@ -77,10 +72,7 @@ static void run(product *a)
 
     for (size_t i = 0; i < floats; i++)
         a->y[i] = a->beta == 0.0f ? NAN : a->before[i];
-    memset(a->scratch, 0xff, a->scratch_bytes);
-    ck_assert_uint_le(sp_packed_scratch(&a->how, a->p.in, a->p.out, a->n),
-                      a->scratch_bytes);
-    sp_packed_product(&a->how, &a->p, a->n, a->x, a->y, a->beta, a->scratch);
+    sp_packed_product(&a->how, &a->p, a->n, a->x, a->y, a->beta);
 }
 
 static double weight(const product *a, int o, int i)
@@ -142,7 +134,8 @@ START_TEST(products_are_those_of_plain_loops)
     for (int i = 0; way(i, &how); i++)
         for (size_t s = 0; s < SIZES; s++)
             for (int t = 0; t < 2; t++) {
-                product a = product_open(&how, sizes[s][0], sizes[s][1], t);
+                product a =
+                    product_open(&how, sizes[s][0], sizes[s][1], t, MOST_ROWS);
                 for (size_t k = 0; k < 15; k++) {
                     a.n = rows[k / 3];
                     a.beta = betas[k % 3];
@@ -164,7 +157,7 @@ START_TEST(bits_depend_on_neither_rows_nor_threads)
         for (int s = 0; s < 6; s++) {
             int in = shapes[s / 2][0], out = shapes[s / 2][1];
             size_t length = (size_t)out;
-            product a = product_open(&how, in, out, s % 2 != 0);
+            product a = product_open(&how, in, out, s % 2 != 0, MOST_ROWS);
             float *all = block(sizeof *all * length * MOST_ROWS);
             a.beta = 1.0f;
             run(&a);
@@ -180,6 +173,36 @@ START_TEST(bits_depend_on_neither_rows_nor_threads)
 }
 END_TEST
 
+/* More rows than a group has, and rows too long for all columns to see at
+ * once. */
+START_TEST(large_products_are_those_of_single_rows)
+{
+    static const int shapes[][3] = { { 1300, 40, 300 }, { 2600, 33, 520 } };
+    sp_conv_how how;
+
+    for (int i = 0; way(i, &how); i++)
+        for (int s = 0; s < 2; s++) {
+            int in = shapes[s][0], out = shapes[s][1], n = shapes[s][2];
+            product a = product_open(&how, in, out, s != 0, n);
+            float *row = block(sizeof *row * (size_t)out);
+            a.beta = s ? 0.5f : 0.0f;
+            a.how.threads = 3;
+            run(&a);
+            check(&a);
+            for (size_t r = 0; r < (size_t)n; r++) {
+                memcpy(row, a.before + r * (size_t)out,
+                       sizeof *row * (size_t)out);
+                sp_packed_product(&how, &a.p, 1, a.x + r * (size_t)in, row,
+                                  a.beta);
+                ck_assert_mem_eq(row, a.y + r * (size_t)out,
+                                 sizeof *row * (size_t)out);
+            }
+            free(row);
+            product_close(&a);
+        }
+}
+END_TEST
+
 /* A row of x with what is not a number spoils its own row of y alone. */
 START_TEST(rows_are_apart)
 {
@@ -187,8 +210,7 @@ START_TEST(rows_are_apart)
     sp_conv_how how;
 
     for (int i = 0; way(i, &how); i++) {
-        product a = product_open(&how, IN, OUT, false);
-        a.n = 13;
+        product a = product_open(&how, IN, OUT, false, 13);
         a.x[BAD * IN + 3] = NAN;
         run(&a);
         for (int j = 0; j < a.n * OUT; j++)
@@ -203,9 +225,9 @@ START_TEST(without_rows_nothing_is_written)
     sp_conv_how how;
 
     for (int i = 0; way(i, &how); i++) {
-        product a = product_open(&how, 20, 30, false);
+        product a = product_open(&how, 20, 30, false, 1);
         a.y[0] = 7;
-        sp_packed_product(&how, &a.p, 0, a.x, a.y, 0.0f, a.scratch);
+        sp_packed_product(&how, &a.p, 0, a.x, a.y, 0.0f);
         ck_assert(a.y[0] == 7);
         product_close(&a);
     }
@@ -218,9 +240,10 @@ int main(void)
     TCase *tc = tcase_create("packed");
     SRunner *run_all = srunner_create(s);
 
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, products_are_those_of_plain_loops);
     tcase_add_test(tc, bits_depend_on_neither_rows_nor_threads);
+    tcase_add_test(tc, large_products_are_those_of_single_rows);
     tcase_add_test(tc, rows_are_apart);
     tcase_add_test(tc, without_rows_nothing_is_written);
     suite_add_tcase(s, tc);

@@ -41,6 +41,11 @@ size_t sp_winograd_weight_scratch(const sp_conv_call *c);
 void sp_winograd_weight(const sp_conv_call *c, const float *x, const float *dy,
                         float *dw, float beta);
 
+/* Called by each thread before it calls BLAS: threads are ours; BLAS's own
+ * would make sums depend on their number. OpenBLAS with OpenMP asks the thread
+ * that calls it, so each has to say so. */
+void sp_blas_alone(void);
+
 size_t sp_reference_scratch(const sp_conv_call *c);
 void sp_reference_forward(const sp_conv_call *c, const float *x, const float *w,
                           const float *b, float *y);

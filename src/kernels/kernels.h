@@ -114,19 +114,22 @@ void sp_conv_backward_weight(const sp_conv_how *how, const sp_conv_shape *s,
 typedef struct sp_packed {
     int in, out; /* of the product */
     bool transposed;
-    float *data;
+    float *data; /* sp_packed_size() bytes of the caller's, aligned to
+                    SP_ALIGN */
 } sp_packed;
 
-/* Bytes of data, and of work space for products of up to n rows. */
+/* Bytes of data. */
 size_t sp_packed_size(const sp_conv_how *how, int in, int out);
-size_t sp_packed_scratch(const sp_conv_how *how, int in, int out, int n);
 
-/* Fill p->data from w. */
+/* Fill p->data from w, which is not read again and must not overlap it. */
 void sp_pack(const sp_conv_how *how, const sp_packed *p, const float *w);
 
-/* Rows of x and y are dense. The bits do not depend on n or on threads. */
+/* The product over n rows of x and y, which are dense and must overlap neither
+ * each other nor p->data; `how` has the kernels and `reference` that it was
+ * packed for. With beta 0, y may hold anything before. The bits do not depend
+ * on n or on threads. */
 void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
-                       const float *x, float *y, float beta, void *scratch);
+                       const float *x, float *y, float beta);
 
 /* to[c][r] = from[r][c]. */
 void sp_transpose(const sp_kernels *k, int threads, size_t rows, size_t columns,

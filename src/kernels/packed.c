@@ -64,12 +64,6 @@ size_t sp_packed_size(const sp_conv_how *how, int in, int out)
     return sizeof(float) * (size_t)in * (size_t)columns;
 }
 
-size_t sp_packed_scratch(const sp_conv_how *how, int in, int out, int n)
-{
-    (void)how, (void)in, (void)out, (void)n;
-    return 0;
-}
-
 void sp_pack(const sp_conv_how *how, const sp_packed *p, const float *w)
 {
     sp_conv_form f = form_of(p);
@@ -153,16 +147,13 @@ static void reference_rows(void *arg, size_t begin, size_t end)
     const sp_packed *p = w->p;
     size_t in = (size_t)p->in, out = (size_t)p->out;
 
-    openblas_set_num_threads(1);
-    for (size_t r = begin; r < end; r++) {
-        float *y = w->y + r * out;
-        if (w->beta == 0.0f)
-            memset(y, 0, sizeof(float) * out);
+    sp_blas_alone();
+    for (size_t r = begin; r < end; r++)
         cblas_sgemm(CblasRowMajor, CblasNoTrans,
                     p->transposed ? CblasNoTrans : CblasTrans, 1, p->out, p->in,
                     1.0f, w->x + r * in, p->in, p->data,
-                    p->transposed ? p->out : p->in, w->beta, y, p->out);
-    }
+                    p->transposed ? p->out : p->in, w->beta, w->y + r * out,
+                    p->out);
 }
 
 /* Pieces of about the same depth, whole turns of the unrolled loops. */
@@ -199,7 +190,7 @@ static void run_groups(const sp_conv_how *how, product_work *w)
 }
 
 void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
-                       const float *x, float *y, float beta, void *scratch)
+                       const float *x, float *y, float beta)
 {
     product_work w = { .p = p,
                        .products = how->kernels->products,
@@ -209,7 +200,6 @@ void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
                        .y = y,
                        .beta = beta };
 
-    (void)scratch;
     if (n <= 0)
         return;
     if (how->reference)

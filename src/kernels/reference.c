@@ -19,10 +19,6 @@ typedef struct reference {
     float beta;
 } reference;
 
-/* Threads are ours; BLAS's own would make sums depend on their number. OpenBLAS
- * with OpenMP asks the thread that calls it, so each has to say so. */
-static void blas_alone(void) { openblas_set_num_threads(1); }
-
 static reference reference_open(const sp_conv_call *c)
 {
     const sp_conv_shape *s = &c->s;
@@ -37,7 +33,7 @@ static reference reference_open(const sp_conv_call *c)
 
     r.row = r.cin * r.taps;
     r.y_step = (size_t)r.pixels * (size_t)s->cout;
-    blas_alone();
+    sp_blas_alone();
     return r;
 }
 
@@ -105,7 +101,7 @@ static void forward_images(void *arg, size_t begin, size_t end)
     int cout = r->c->s.cout;
     float *column = columns_of(r);
 
-    blas_alone();
+    sp_blas_alone();
     for (size_t m = begin; m < end; m++)
         for (int g = 0; g < r->c->s.groups; g++) {
             float *y = r->y + m * r->y_step + g * r->cout;
@@ -137,7 +133,7 @@ static void backward_images(void *arg, size_t begin, size_t end)
     const reference *r = arg;
     float *column = columns_of(r);
 
-    blas_alone();
+    sp_blas_alone();
     for (size_t m = begin; m < end; m++) {
         float *dx = r->dx + m * r->x_step;
         for (size_t i = 0; i < r->x_step; i++)

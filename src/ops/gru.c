@@ -148,7 +148,7 @@ static void gru_forward(const sp_node *n, const sp_run *r)
     sp_recurrent_input(&s, &mem.work, s.b_ih ? s.b_ih->value : NULL, mem.gates);
     w_hh = sp_recurrent_pack(&s, &mem.work, false);
     for (int i = 0; i < s.t; i++) {
-        sp_recurrent_product(&s, &mem.work, &w_hh, h, mem.state, 0.0f);
+        sp_recurrent_product(&s, &w_hh, h, mem.state, 0.0f);
         now.to.gates = sp_recurrent_rows(&s, mem.gates, i, s.wide);
         now.to.state = mem.state;
         now.to.m = n->train ? sp_recurrent_rows(&s, mem.m, i, s.hidden) : mem.m;
@@ -180,8 +180,7 @@ static void gru_steps_back(const sp_recurrence *s, const memory *mem)
             sp_recurrent_before(s, n->x[1]->data, n->y[0]->data, i);
         now.back.dy = dy ? sp_recurrent_rows(s, dy, i, s->hidden) : NULL;
         sp_recurrent_for_rows(s, backward_rows, &now);
-        sp_recurrent_product(s, &mem->work, &w_hh, now.back.state, mem->dh,
-                             1.0f);
+        sp_recurrent_product(s, &w_hh, now.back.state, mem->dh, 1.0f);
     }
 }
 

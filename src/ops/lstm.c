@@ -161,7 +161,7 @@ static void lstm_forward(const sp_node *n, const sp_run *r)
         now.to.c =
             n->train ? sp_recurrent_rows(&s, m.c, i, s.hidden) : n->y[2]->data;
         now.to.h = sp_recurrent_rows(&s, n->y[0]->data, i, s.hidden);
-        sp_recurrent_product(&s, &m.work, &w_hh, h, now.to.gates, 1.0f);
+        sp_recurrent_product(&s, &w_hh, h, now.to.gates, 1.0f);
         sp_recurrent_for_rows(&s, forward_rows, &now);
         h = now.to.h;
         c = now.to.c;
@@ -209,7 +209,7 @@ static void lstm_steps_back(const sp_recurrence *s, const memory *m)
         now.back.c = sp_recurrent_rows(s, m->c, i, s->hidden);
         now.back.dy = dy ? sp_recurrent_rows(s, dy, i, s->hidden) : NULL;
         sp_recurrent_for_rows(s, backward_rows, &now);
-        sp_recurrent_product(s, &m->work, &w_hh, now.back.gates, m->dh, 0.0f);
+        sp_recurrent_product(s, &w_hh, now.back.gates, m->dh, 0.0f);
     }
 }
 

@@ -146,10 +146,10 @@ void sp_recurrent_for_rows(const sp_recurrence *s, sp_body body, void *arg)
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-/* A matrix {rows, columns}, packed for products of up to n rows with it or, to
- * go back, with what it is transposed. */
+/* A matrix {rows, columns}, packed for products with it or, to go back, with
+ * what it is transposed. */
 typedef struct matrix {
-    int rows, columns, n;
+    int rows, columns;
     bool back;
 } matrix;
 
@@ -161,14 +161,11 @@ static sp_packed packed_of(const matrix *m, float *data)
                         .data = data };
 }
 
-/* Make room for it, and for the scratch of its products. */
-static void make_room(const sp_recurrence *s, matrix m, size_t *packed,
-                      size_t *scratch)
+static size_t bytes_of(const sp_recurrence *s, matrix m)
 {
     sp_packed p = packed_of(&m, NULL);
 
-    *packed = larger(*packed, sp_packed_size(&s->how, p.in, p.out));
-    *scratch = larger(*scratch, sp_packed_scratch(&s->how, p.in, p.out, m.n));
+    return sp_packed_size(&s->how, p.in, p.out);
 }
 
 /* The matrices' gradients come last: what they need stands where the matrices
@@ -177,24 +174,18 @@ size_t sp_recurrent_lay(const sp_recurrence *s, bool backward, void *base,
                         sp_recurrent_work *w)
 {
     size_t row = (size_t)s->rows * sizeof(float);
-    size_t packed = 0, rows = 0, scratch = 0;
-    sp_carver at = { .base = base }, last;
+    sp_carver at = { .base = base }, last = at;
 
-    make_room(s, (matrix){ s->wide, s->in, s->rows, backward }, &packed,
-              &scratch);
-    make_room(s, (matrix){ s->wide, s->hidden, s->n, backward }, &packed,
-              &scratch);
-    make_room(s, (matrix){ s->rows, s->in, s->wide, true }, &rows, &scratch);
-    make_room(s, (matrix){ s->rows, s->hidden, s->wide, true }, &rows,
-              &scratch);
-    w->scratch = sp_carve(&at, scratch);
-    last = at;
-    w->packed = sp_carve(&at, packed);
+    w->packed = sp_carve(
+        &at, larger(bytes_of(s, (matrix){ s->wide, s->in, backward }),
+                    bytes_of(s, (matrix){ s->wide, s->hidden, backward })));
     if (!backward)
         return at.used;
     w->turned = sp_carve(&last, row * (size_t)s->wide);
     w->before = sp_carve(&last, row * (size_t)s->hidden);
-    w->rows = sp_carve(&last, rows);
+    w->rows = sp_carve(
+        &last, larger(bytes_of(s, (matrix){ s->rows, s->in, true }),
+                      bytes_of(s, (matrix){ s->rows, s->hidden, true })));
     return larger(at.used, last.used);
 }
 
@@ -210,15 +201,14 @@ static sp_packed pack(const sp_recurrence *s, matrix m, const float *from,
 sp_packed sp_recurrent_pack(const sp_recurrence *s, const sp_recurrent_work *w,
                             bool back)
 {
-    return pack(s, (matrix){ s->wide, s->hidden, s->n, back }, s->w_hh->value,
+    return pack(s, (matrix){ s->wide, s->hidden, back }, s->w_hh->value,
                 w->packed);
 }
 
-void sp_recurrent_product(const sp_recurrence *s, const sp_recurrent_work *w,
-                          const sp_packed *p, const float *x, float *y,
-                          float beta)
+void sp_recurrent_product(const sp_recurrence *s, const sp_packed *p,
+                          const float *x, float *y, float beta)
 {
-    sp_packed_product(&s->how, p, s->n, x, y, beta, w->scratch);
+    sp_packed_product(&s->how, p, s->n, x, y, beta);
 }
 
 /* Rows that start as a bias. */
@@ -240,14 +230,14 @@ void sp_recurrent_input(const sp_recurrence *s, const sp_recurrent_work *w,
                         const float *bias, float *gates)
 {
     bias_job j = { bias, gates, (size_t)s->wide };
-    sp_packed p = pack(s, (matrix){ s->wide, s->in, s->rows, false },
-                       s->w_ih->value, w->packed);
+    sp_packed p =
+        pack(s, (matrix){ s->wide, s->in, false }, s->w_ih->value, w->packed);
 
     if (bias)
         sp_parallel_for(s->how.threads, (size_t)s->rows, 1 + 65536 / j.wide,
                         bias_rows, &j);
     sp_packed_product(&s->how, &p, s->rows, s->node->x[0]->data, gates,
-                      bias ? 1.0f : 0.0f, w->scratch);
+                      bias ? 1.0f : 0.0f);
 }
 
 void sp_recurrent_last_grad(const sp_recurrence *s, int k, float *grad)
@@ -277,10 +267,9 @@ void sp_recurrent_grad_input(const sp_recurrence *s, const sp_recurrent_work *w,
 
     if (!s->node->x[0]->grad)
         return;
-    p = pack(s, (matrix){ s->wide, s->in, s->rows, true }, s->w_ih->value,
-             w->packed);
+    p = pack(s, (matrix){ s->wide, s->in, true }, s->w_ih->value, w->packed);
     sp_packed_product(&s->how, &p, s->rows, gates, s->node->x[0]->grad,
-                      sp_beta(s->node, 0), w->scratch);
+                      sp_beta(s->node, 0));
 }
 
 void sp_recurrent_turn(const sp_recurrence *s, const sp_recurrent_work *w,
@@ -301,9 +290,8 @@ static void grad_matrix(const sp_recurrence *s, const sp_recurrent_work *w,
             memset(m->grad, 0, m->count * sizeof *m->grad);
         return;
     }
-    p = pack(s, (matrix){ s->rows, m->dims[1], s->wide, true }, x, w->rows);
-    sp_packed_product(&s->how, &p, s->wide, w->turned, m->grad, beta,
-                      w->scratch);
+    p = pack(s, (matrix){ s->rows, m->dims[1], true }, x, w->rows);
+    sp_packed_product(&s->how, &p, s->wide, w->turned, m->grad, beta);
 }
 
 void sp_recurrent_grad_w_ih(const sp_recurrence *s, const sp_run *r,

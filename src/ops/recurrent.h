@@ -73,7 +73,6 @@ typedef struct sp_recurrent_work {
     float *turned; /* gradients of the gates, {wide, rows} */
     float *before; /* h before each step, {rows, hidden} */
     float *rows;   /* packed rows of x or h */
-    void *scratch; /* of products */
 } sp_recurrent_work;
 
 /* Place it, and return its bytes; base NULL: only that. */
@@ -84,9 +83,8 @@ size_t sp_recurrent_lay(const sp_recurrence *s, bool backward, void *base,
  * back, y = beta * y + x w_hh. No other product may come between them. */
 sp_packed sp_recurrent_pack(const sp_recurrence *s, const sp_recurrent_work *w,
                             bool back);
-void sp_recurrent_product(const sp_recurrence *s, const sp_recurrent_work *w,
-                          const sp_packed *p, const float *x, float *y,
-                          float beta);
+void sp_recurrent_product(const sp_recurrence *s, const sp_packed *p,
+                          const float *x, float *y, float beta);
 
 /* gates = x w_ih^T + bias over all rows; bias may be NULL. */
 void sp_recurrent_input(const sp_recurrence *s, const sp_recurrent_work *w,
