@@ -318,6 +318,33 @@ START_TEST(a_perplexity_may_be_infinite)
 }
 END_TEST
 
+/* Their numbers mean other things. */
+START_TEST(made_up_text_does_not_go_on_with_words)
+{
+    const char *other[] = { "data.name=text", "data.vocab=11", "train.epochs=3",
+                            NULL, NULL };
+    char root[512];
+
+    snprintf(root, sizeof root, "data.root=%s", runs_path(&r, "words", ""));
+    for (int i = 0; i < 3; i++) {
+        static const char *const files[] = { "words/train.txt",
+                                             "words/valid.txt",
+                                             "words/test.txt" };
+        char lines[40 * 24] = "";
+        for (int k = 0; k < 40; k++)
+            strcat(lines, "a b c d e f g h i j\n");
+        sp_scratch_write(r.folder, files[i], lines, strlen(lines));
+    }
+    other[3] = root;
+    train("a", text);
+    ck_assert_int_eq(
+        runs_resume(&r, (runs_job){ .run = "a", .overrides = other }),
+        SP_ECONFIG);
+    ck_assert_msg(runs_error("made-up tokens, the data are words"), "%s",
+                  sp_last_error());
+}
+END_TEST
+
 START_TEST(a_smoothed_loss_has_no_perplexity)
 {
     const char *smooth[] = { TEXT, "train.epochs=1",
@@ -379,6 +406,7 @@ int main(void)
     tcase_add_test(t, every_target_is_scored_whatever_the_chunks);
     tcase_add_test(t, a_chunk_begun_cannot_change_its_length);
     tcase_add_test(t, a_perplexity_may_be_infinite);
+    tcase_add_test(t, made_up_text_does_not_go_on_with_words);
     tcase_add_test(t, a_smoothed_loss_has_no_perplexity);
     tcase_add_loop_test(t, what_does_not_fit_text_is_refused, 0, 6);
     tcase_add_test(t, a_model_for_images_takes_no_text);

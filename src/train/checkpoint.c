@@ -233,6 +233,11 @@ sp_err sp_checkpoint_load(const sp_checkpoint *c, sp_params *p)
 
 static const char *kind(bool text) { return text ? "text" : "images"; }
 
+static const char *tokens_of(bool named, bool chars)
+{
+    return !named ? "made-up tokens" : chars ? "characters" : "words";
+}
+
 sp_err sp_checkpoint_fits(const sp_checkpoint *c, const sp_data_info *i)
 {
     const sp_manifest *m = &c->manifest;
@@ -245,6 +250,12 @@ sp_err sp_checkpoint_fits(const sp_checkpoint *c, const sp_data_info *i)
                        "%s: was trained on %d classes or words, the data have "
                        "%d: use the data that the run began with",
                        c->folder, m->classes, i->classes);
+    if (m->text && (!m->class_names != !i->class_names || m->chars != i->chars))
+        return sp_fail(SP_ECONFIG,
+                       "%s: was trained on %s, the data are %s: use the data "
+                       "that the run began with",
+                       c->folder, tokens_of(m->class_names != NULL, m->chars),
+                       tokens_of(i->class_names != NULL, i->chars));
     for (int k = 0; m->class_names && i->class_names && k < m->classes; k++)
         if (strcmp(m->class_names[k], i->class_names[k]) != 0)
             return sp_fail(SP_ECONFIG,

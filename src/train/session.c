@@ -155,6 +155,20 @@ static sp_err open_program(sp_session *s, sp_program *p, sp_graph_opt opt,
     return sp_compile(g);
 }
 
+/* Columns of a text that would have no target to score need no memory. */
+static int eval_rows(const sp_session *s, const sp_session_opt *opt)
+{
+    int rows = opt->eval_rows ? opt->eval_rows : s->set.train->eval_batch;
+    size_t most = 1;
+
+    if (!s->info.text || !s->data)
+        return rows;
+    for (int part = 0; part < SP_PARTS; part++)
+        if (s->data->count[part] > most)
+            most = s->data->count[part];
+    return (size_t)rows < most ? rows : (int)most;
+}
+
 static sp_err open_programs(sp_session *s, sp_session_opt opt)
 {
     const sp_train_cfg *cfg = s->set.train;
@@ -168,7 +182,7 @@ static sp_err open_programs(sp_session *s, sp_session_opt opt)
                             cfg->bptt));
     if (opt.eval)
         SP_TRY(open_program(s, &s->eval, graph_opt(s, false, &opt),
-                            opt.eval_rows ? opt.eval_rows : cfg->eval_batch,
+                            eval_rows(s, &opt),
                             opt.eval_steps ? opt.eval_steps : cfg->bptt));
     s->isa = sp_graph_isa(opt.train ? s->train.graph : s->eval.graph);
     return SP_OK;

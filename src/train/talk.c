@@ -15,7 +15,7 @@ static const char *mark(char out[MARK_ROOM], const char *name, double top1,
     if (!isnan(top1))
         snprintf(out, MARK_ROOM, "%s%.2f %%", name, top1);
     else if (!isnan(ppl))
-        snprintf(out, MARK_ROOM, "ppl %.2f", ppl);
+        snprintf(out, MARK_ROOM, ppl < 1e6 ? "ppl %.2f" : "ppl %.3g", ppl);
     return out;
 }
 

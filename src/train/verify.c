@@ -83,7 +83,7 @@ static sp_err replay_steps(replay *r)
 }
 
 static sp_err open_replay(replay *r, const sp_config *c, const char *run,
-                          const sp_manifest *start)
+                          const sp_checkpoint *start)
 {
     bool some = false;
 
@@ -96,11 +96,13 @@ static sp_err open_replay(replay *r, const sp_config *c, const char *run,
                        " steps: there is one every %d steps, so a run (and "
                        "--steps) must have at least as many",
                        run, r->steps, SP_HASH_STEPS);
-    SP_TRY(sp_session_open(&r->trainer.session, c,
-                           (sp_session_opt){ .train = true,
-                                             .eval = true,
-                                             .data = true,
-                                             .tiles = start->winograd }));
+    SP_TRY(
+        sp_session_open(&r->trainer.session, c,
+                        (sp_session_opt){ .train = true,
+                                          .eval = true,
+                                          .data = true,
+                                          .tiles = start->manifest.winograd }));
+    SP_TRY(sp_checkpoint_fits(start, &r->trainer.session.info));
     return sp_trainer_load(&r->trainer);
 }
 
@@ -148,7 +150,7 @@ sp_err sp_verify(const sp_registry *r, const char *run, int64_t steps,
     if (e == SP_OK)
         e = first_config(&c, r, &start.manifest);
     if (e == SP_OK)
-        e = open_replay(&all, c, run, &start.manifest);
+        e = open_replay(&all, c, run, &start);
     if (e == SP_OK)
         e = replay_steps(&all);
     if (e == SP_OK)
