@@ -73,6 +73,18 @@ typedef struct sp_conv_form {
 
 sp_conv_form sp_conv_simplify(const sp_conv_shape *s, int n);
 
+/* A backward-weight pass sums so many pixels, then adds sums up. */
+enum { SP_WEIGHT_CHUNK = 128 };
+
+/* The backward-weight pass of a layer over rows (conv_rows.c), with the bits of
+ * sp_weight_backward() where that does not cut the images into parts: whether
+ * it pays, its work space for up to f->images rows (0 where it never pays), and
+ * the pass. */
+bool sp_rows_pay(const sp_conv_form *f);
+size_t sp_rows_scratch(const sp_conv_call *c, const sp_conv_form *f);
+void sp_rows_weight(const sp_conv_call *c, const sp_conv_form *f,
+                    const float *x, const float *dy, float *dw, float beta);
+
 /* Parts of one block of memory; with base NULL they are only counted. */
 typedef struct sp_carver {
     char *base;

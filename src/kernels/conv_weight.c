@@ -12,10 +12,11 @@
 #include "kernels/conv.h"
 
 enum {
-    CHUNK = 128, /* pixels: their copied gradients stay in the first cache */
-    PART = 512,  /* pixels that make a dw of their own worth its sum */
-    RANGE = 64,  /* input channels of an item */
-    LINE = 16,   /* at a time: a line of the cache serves all taps, if many */
+    CHUNK = SP_WEIGHT_CHUNK, /* pixels: their copied gradients stay in the first
+                                cache */
+    PART = 512, /* pixels that make a dw of their own worth its sum */
+    RANGE = 64, /* input channels of an item */
+    LINE = 16,  /* at a time: a line of the cache serves all taps, if many */
     MIN_ITEMS =
         32 /* fewer: images are cut as well, each part with its own dw */
 };
@@ -236,8 +237,10 @@ static void run_items(void *arg, size_t begin, size_t end)
 size_t sp_weight_scratch(const sp_conv_call *c)
 {
     weight_pass w;
+    size_t bytes = weight_open(&w, c, NULL);
+    size_t more = sp_rows_scratch(c, &w.f);
 
-    return weight_open(&w, c, NULL);
+    return bytes > more ? bytes : more;
 }
 
 void sp_weight_backward(const sp_conv_call *c, const float *x, const float *dy,
@@ -247,6 +250,10 @@ void sp_weight_backward(const sp_conv_call *c, const float *x, const float *dy,
     size_t items;
 
     weight_open(&w, c, c->scratch);
+    if (w.parts == 1 && sp_rows_pay(&w.f)) {
+        sp_rows_weight(c, &w.f, x, dy, dw, beta);
+        return;
+    }
     w.x = x;
     w.dy = dy;
     sp_meeting_fill(&w.meeting, &w.f, SP_FORWARD);

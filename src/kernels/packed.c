@@ -82,25 +82,24 @@ static int row_at(int n, int i, int parts)
     return (int)((int64_t)n * i / parts);
 }
 
-/* `n` rows against one piece, in tiles of about equal size. The first fetches
- * one half of the next piece of a block of two vectors, the second the other;
- * `ahead` is that piece. What others would fetch is there already. */
-static void run_rows(const product_work *w, sp_product *t, int n,
-                     const float *ahead)
+/* In tiles of about equal size. The first fetches one half of the next piece of
+ * a block of two vectors, the second the other; what others would fetch is
+ * there already. */
+void sp_product_rows(const sp_products *p, const sp_product *all)
 {
-    int most = w->products->rows, tiles = n / most + (n % most > 0);
-    const float *x = t->x;
-    float *y = t->y;
+    int tiles = all->rows / p->rows + (all->rows % p->rows > 0);
+    size_t half = (size_t)all->depth * (size_t)p->vl;
+    sp_product t = *all;
 
     for (int i = 0; i < tiles; i++) {
-        int first = row_at(n, i, tiles);
-        t->rows = row_at(n, i + 1, tiles) - first;
-        t->x = x + (size_t)first * t->x_step;
-        t->y = y + (size_t)first * t->y_step;
-        t->ahead = i < 2 ? ahead : t->w;
-        if (i == 1 && t->vectors == 2)
-            t->ahead += (size_t)t->depth * (size_t)w->blocks.vl;
-        w->products->run(t);
+        int first = row_at(all->rows, i, tiles);
+        t.rows = row_at(all->rows, i + 1, tiles) - first;
+        t.x = all->x + (size_t)first * all->x_step;
+        t.y = all->y + (size_t)first * all->y_step;
+        t.ahead = i < 2 ? all->ahead : all->w;
+        if (i == 1 && all->vectors == 2)
+            t.ahead += half;
+        p->run(&t);
     }
 }
 
@@ -124,12 +123,14 @@ static void run_item(const product_work *w, size_t item)
                          .y = w->y + (size_t)row * out + b.first,
                          .x_step = in,
                          .y_step = out,
+                         .rows = rows,
                          .depth = step,
                          .vectors = b.vectors,
                          .columns = b.valid,
                          .beta = k > 0 ? 1.0f : w->beta };
         bool more = (size_t)(last - panel) >= 2 * floats;
-        run_rows(w, &t, rows, more ? panel + floats : panel);
+        t.ahead = more ? panel + floats : panel;
+        sp_product_rows(w->products, &t);
         panel += floats;
     }
 }

@@ -147,4 +147,5 @@ static void run(const sp_product *a)
 
 extern const sp_products SP_FOR_ISA(sp_products);
 
-const sp_products SP_FOR_ISA(sp_products) = { .rows = ROWS, .run = run };
+const sp_products
+    SP_FOR_ISA(sp_products) = { .vl = SP_VL, .rows = ROWS, .run = run };

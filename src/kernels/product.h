@@ -23,8 +23,13 @@ typedef struct sp_product {
 } sp_product;
 
 typedef struct sp_products {
+    int vl;   /* floats in a vector */
     int rows; /* of one call, at most */
     void (*run)(const sp_product *a);
 } sp_products;
+
+/* Any number of rows; `ahead` is the next piece of w, as large as this one
+ * (packed.c). */
+void sp_product_rows(const sp_products *p, const sp_product *all);
 
 #endif
