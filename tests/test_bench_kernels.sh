@@ -29,6 +29,9 @@ small='4 4 8 8 3'
 run 0 '^4 4 8 8 3 1 1 1 +2 input +F\(2x2\) +[0-9.]+ .* %$' \
   --pass=input --batch 2 --seconds 0 "$small" --isa=base
 [ "$(wc -l <out)" -eq 5 ] || fault "want a head and three algorithms"
+run 0 '^1 1 20 30 1 1 0 1 +2 input +packed +[0-9.]+ .* % +[0-9.]+ GB/s$' \
+  --batch 2 --seconds 0 '1 1 20 30 1' --algorithm packed
+[ "$(wc -l <out)" -eq 4 ] || fault "want a head and two passes"
 for help in -h --help; do
   run 0 '^usage: some/name' "$small" $help
 done
@@ -52,6 +55,7 @@ run 2 'GROUPS must divide CIN and COUT' '4 4 8 8 3 1 1 3'
 run 2 'K must not be larger' '4 4 8 8 9 1 0'
 run 2 '2\^31' '1 1 1000000 1000000 1000000'
 run 2 'F\(4x4\): .* no shape here' --algorithm 'F(4x4)' '4 4 8 8 3 2'
+run 2 'packed: .* no shape here' --algorithm packed '4 4 8 8 3'
 
 "$bench" --seconds 0 --pass input "$small" >/dev/full 2>err
 [ $? -eq 1 ] || fault "a full disk behind standard output: want status 1"

@@ -5,15 +5,14 @@
  * measured in turn with the pass, since clocks change from second to second;
  * of both the best of many short rounds counts.
  */
+#include "bench_kernels.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "kernels/table.h"
-
-enum { FIELDS = 8, EXIT_USAGE = 2, ROUNDS = 5, PASSES = 3, ALGORITHMS = 3 };
+enum { FIELDS = 8, EXIT_USAGE = 2, PASSES = 3, ALGORITHMS = 4 };
 
 /* h, w, cin, cout, k, stride, pad, groups; images unless --batch says. */
 typedef struct example {
@@ -39,6 +38,7 @@ static const example examples[] = {
     { { 27, 27, 64, 192, 5, 1, 2, 1 }, 16 },
     { { 14, 14, 256, 256, 3, 1, 1, 32 }, 16 },
     { { 1, 1, 512, 512, 1, 1, 0, 1 }, 20 },
+    { { 1, 1, 1500, 6000, 1, 1, 0, 1 }, 20 },
 };
 
 static const char *const passes[PASSES] = { "forward", "input", "weights" };
@@ -47,9 +47,11 @@ static const char *const passes[PASSES] = { "forward", "input", "weights" };
 static const struct {
     const char *name;
     int tile;
-} algorithms[ALGORITHMS] = { { "direct", 0 },
-                             { "F(2x2)", 2 },
-                             { "F(4x4)", 4 } };
+    bool packed; /* rows by weights that were packed before */
+} algorithms[ALGORITHMS] = { { .name = "direct" },
+                             { .name = "F(2x2)", .tile = 2 },
+                             { .name = "F(4x4)", .tile = 4 },
+                             { .name = "packed", .packed = true } };
 
 typedef struct options {
     const char *program; /* as it was called, for messages */
@@ -66,18 +68,13 @@ static const struct {
 } known[OPTIONS] = {
     { "isa", "one that `sprat version` lists" },
     { "pass", "forward, input or weights" },
-    { "algorithm", "direct, F(2x2) or F(4x4)" },
+    { "algorithm", "direct, F(2x2), F(4x4) or packed" },
     { "threads", "a whole number from 1 to 256" },
     { "batch", "a whole number from 1 to 1000000" },
     { "seconds", "a number from 0 to 3600" },
 };
 
 static_assert(SP_MAX_THREADS == 256, "--threads says so");
-
-typedef struct arrays {
-    float *x, *w, *y, *result;
-    void *scratch;
-} arrays;
 
 static void usage(const options *o, FILE *to)
 {
@@ -90,39 +87,9 @@ static void usage(const options *o, FILE *to)
             "  --threads N     (1)\n"
             "  --batch N       images (128; 16 of the large examples)\n"
             "  --pass NAME     forward, input or weights alone\n"
-            "  --algorithm NAME  direct, F(2x2) or F(4x4) alone\n"
+            "  --algorithm NAME  direct, F(2x2), F(4x4) or packed alone\n"
             "  --seconds S     for each line (0.2)\n",
             o->program);
-}
-
-static double now(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* Floats in the arrays of an image, and of the weights. */
-static size_t x_count(const sp_conv_shape *s)
-{
-    return (size_t)s->h * (size_t)s->w * (size_t)s->cin;
-}
-
-static size_t y_count(const sp_conv_shape *s)
-{
-    return (size_t)s->oh * (size_t)s->ow * (size_t)s->cout;
-}
-
-static size_t w_count(const sp_conv_shape *s)
-{
-    return (size_t)(s->cin / s->groups) * (size_t)s->cout * (size_t)s->kh *
-           (size_t)s->kw;
-}
-
-static double operations(const sp_conv_shape *s, int n)
-{
-    return 2.0 * n * s->oh * s->ow * (double)w_count(s);
 }
 
 static bool fits_int(const sp_conv_shape *s)
@@ -191,103 +158,6 @@ static const char *read_shape(const char *text, example *e)
     return i < 5 || *text ? wants : shape_of(e->v, &s);
 }
 
-static float *random_floats(size_t count)
-{
-    float *p = sp_block_alloc(sizeof *p * count);
-    uint32_t r = 1;
-
-    for (size_t i = 0; p && i < count; i++) {
-        r = r * 1664525u + 1013904223u;
-        p[i] = (float)(r >> 8) * 0x1p-23f - 1.0f;
-    }
-    return p;
-}
-
-static bool arrays_open(arrays *a, const sp_conv_how *how,
-                        const sp_conv_shape *s, int n, sp_pass pass)
-{
-    size_t x = x_count(s) * (size_t)n, y = y_count(s) * (size_t)n;
-    size_t bytes = sp_conv_scratch(how, s, n, pass);
-    size_t result = pass == SP_FORWARD          ? y
-                    : pass == SP_BACKWARD_INPUT ? x
-                                                : w_count(s);
-
-    a->x = random_floats(pass == SP_BACKWARD_INPUT ? 0 : x);
-    a->y = random_floats(pass == SP_FORWARD ? 0 : y);
-    a->w = random_floats(w_count(s));
-    a->result = random_floats(result);
-    a->scratch = sp_block_alloc(bytes);
-    return a->x && a->y && a->w && a->result && a->scratch;
-}
-
-static void arrays_close(arrays *a)
-{
-    free(a->x);
-    free(a->y);
-    free(a->w);
-    free(a->result);
-    free(a->scratch);
-}
-
-static void run_pass(const arrays *a, const sp_conv_how *how,
-                     const sp_conv_shape *s, int n, sp_pass pass)
-{
-    if (pass == SP_FORWARD)
-        sp_conv_forward(how, s, n, a->x, a->w, NULL, a->result, a->scratch);
-    else if (pass == SP_BACKWARD_INPUT)
-        sp_conv_backward_input(how, s, n, a->y, a->w, a->result, 0.0f,
-                               a->scratch);
-    else
-        sp_conv_backward_weight(how, s, n, a->x, a->y, a->result, 0.0f,
-                                a->scratch);
-}
-
-/* GFLOP/s of multiply-adds in one short round, by the same clock as a pass. */
-static double peak_now(const sp_conv_how *how, clockid_t clock)
-{
-    enum { TURNS = 1000000 };
-    const sp_tiles *t = how->kernels->tiles;
-    volatile float keep; /* or the compiler drops the loop */
-    double start;
-
-    if (how->threads > 1)
-        return sp_kernels_peak(how->kernels, how->threads, 0);
-    start = now(clock);
-    keep = t->peak(TURNS);
-    (void)keep;
-    return (double)TURNS * t->peak_flops / (now(clock) - start) * 1e-9;
-}
-
-/* Prints one line. False: out of memory. */
-static bool measure(const options *o, const sp_conv_how *how,
-                    const sp_conv_shape *s, int n, sp_pass pass)
-{
-    arrays a = { 0 };
-    /* One thread's own time leaves out that of others on its core. */
-    clockid_t clock =
-        how->threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
-    double end, best = 1e30, peak = 0, flops = operations(s, n);
-    bool ok = arrays_open(&a, how, s, n, pass);
-
-    if (ok)
-        run_pass(&a, how, s, n, pass);
-    end = now(CLOCK_MONOTONIC) + o->seconds;
-    for (int i = 0; ok && (i < ROUNDS || now(CLOCK_MONOTONIC) < end); i++) {
-        double p = peak_now(how, clock);
-        double start = now(clock), took;
-        run_pass(&a, how, s, n, pass);
-        took = now(clock) - start;
-        peak = p > peak ? p : peak;
-        best = took < best ? took : best;
-    }
-    if (ok)
-        printf("%9.3f %8.1f %7.1f %6.1f %%\n", best * 1e3, flops / best * 1e-9,
-               peak, flops / best * 1e-9 / peak * 100);
-    fflush(stdout);
-    arrays_close(&a);
-    return ok;
-}
-
 static bool is_wanted(const char *only, const char *name)
 {
     return !only || !strcmp(only, name);
@@ -302,16 +172,20 @@ static bool measure_shape(const options *o, const sp_conv_shape *s, int n)
              s->cout, s->kh, s->stride, s->pad, s->groups);
     for (sp_pass p = SP_FORWARD; p <= SP_BACKWARD_WEIGHT; p++)
         for (size_t i = 0; i < ALGORITHMS; i++) {
-            sp_conv_how how = { .kernels = sp_kernels_find(o->isa),
-                                .threads = o->threads,
-                                .tile = algorithms[i].tile };
+            sp_trial t = { .how = { .kernels = sp_kernels_find(o->isa),
+                                    .threads = o->threads,
+                                    .tile = algorithms[i].tile },
+                           .s = *s,
+                           .n = n,
+                           .pass = p,
+                           .packed = algorithms[i].packed };
             if (!is_wanted(o->pass, passes[p]) ||
                 !is_wanted(o->algorithm, algorithms[i].name) ||
-                (how.tile && !sp_conv_has_tiles(s)))
+                !sp_can_measure(&t))
                 continue;
             printf("%-28s %5d %-8s %-9s", name, n, passes[p],
                    algorithms[i].name);
-            if (!measure(o, &how, s, n, p)) {
+            if (!sp_measure(&t, o->seconds)) {
                 printf("\n");
                 fprintf(stderr, "%s: %s: no memory for %d images\n", o->program,
                         name, n);
@@ -402,17 +276,21 @@ static int take_words(options *o, int argc, char **argv, example *list)
 /* Whether a shape can be computed by the one algorithm that is wanted. */
 static bool has_lines(const options *o, const example *list, int count)
 {
-    sp_conv_shape s;
-
-    if (is_wanted(o->algorithm, algorithms[0].name))
-        return true;
-    for (int i = 0; i < count; i++)
-        if (!shape_of(list[i].v, &s) && sp_conv_has_tiles(&s))
-            return true;
-    fprintf(stderr,
-            "%s: --algorithm %s: is for K 3, STRIDE 1, GROUPS 1; no shape here "
-            "has them\n",
-            o->program, o->algorithm);
+    for (int i = 0; i < count * PASSES; i++)
+        for (size_t k = 0; k < ALGORITHMS; k++) {
+            sp_trial t = { .how = { .tile = algorithms[k].tile },
+                           .pass = (sp_pass)(i % PASSES),
+                           .packed = algorithms[k].packed };
+            if (is_wanted(o->algorithm, algorithms[k].name) &&
+                is_wanted(o->pass, passes[t.pass]) &&
+                !shape_of(list[i / PASSES].v, &t.s) && sp_can_measure(&t))
+                return true;
+        }
+    fprintf(stderr, "%s: --algorithm %s: is for %s; no shape here has them\n",
+            o->program, o->algorithm,
+            !strcmp(o->algorithm, "packed")
+                ? "H, W, K 1, PAD 0, GROUPS 1, forward and input"
+                : "K 3, STRIDE 1, GROUPS 1");
     return false;
 }
 
