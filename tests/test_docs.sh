@@ -212,7 +212,7 @@ readme() {
   mkdir -p "$work/readme/build"
   cd "$work/readme" || exit 1
   ln -s "$sprat" build/sprat
-  ln -s "$source/configs" "$source/tools" .
+  ln -s "$source/configs" "$source/tools" "$source/README.md" .
   blocks "$source/README.md" "$work/blocks"
   apply "$work/blocks"
   execute_all "$work/blocks"
