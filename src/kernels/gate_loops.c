@@ -96,7 +96,9 @@ SP_INLINE void gru_units(const sp_gru_row *a, size_t j, int m)
     sp_store(gates + a->step, z, m);
     sp_store(gates + 2 * a->step, n, m);
     sp_store(a->m + j, state, m);
-    sp_store(a->h + j, (1.0f - z) * n + z * load(a->before + j, m), m);
+    /* (1 - z) n + z before, with a single product: of two, compilers choose
+     * which one is rounded, and may choose another for the end of a row. */
+    sp_store(a->h + j, n + z * (load(a->before + j, m) - n), m);
 }
 
 static void gru(const sp_gru_row *a)
