@@ -1,5 +1,6 @@
 /* The loops behind gates.h, compiled once per instruction set (gate_loops.c).
- * Each unit's bits are the same wherever in a row it stands. */
+ * Units come in whole vectors, so that each unit's bits are the same
+ * wherever in a row it stands. */
 #ifndef SP_KERNELS_GATE_LOOPS_H
 #define SP_KERNELS_GATE_LOOPS_H
 
