@@ -1,43 +1,9 @@
 #include "data/scan.h"
 
+#include "base/text.h"
 #include "sprat/data.h"
 
-/* Bytes of the sequence that a first byte announces, and the bounds of the
- * second one, which rule out longer forms than needed, surrogates, and code
- * points past 0x10ffff. */
-struct form {
-    uint8_t first, last; /* first bytes */
-    int size;
-    uint8_t low, high;
-};
-
-static const struct form forms[] = {
-    { 0x01, 0x7f, 1, 0x00, 0xff }, { 0xc2, 0xdf, 2, 0x80, 0xbf },
-    { 0xe0, 0xe0, 3, 0xa0, 0xbf }, { 0xe1, 0xec, 3, 0x80, 0xbf },
-    { 0xed, 0xed, 3, 0x80, 0x9f }, { 0xee, 0xef, 3, 0x80, 0xbf },
-    { 0xf0, 0xf0, 4, 0x90, 0xbf }, { 0xf1, 0xf3, 4, 0x80, 0xbf },
-    { 0xf4, 0xf4, 4, 0x80, 0x8f },
-};
-
 static bool continues(uint8_t byte) { return (byte & 0xc0) == 0x80; }
-
-/* Bytes of the character at `at`; 0: it is NUL or not UTF-8. */
-static size_t sequence(const uint8_t *at, const uint8_t *end)
-{
-    const struct form *f = forms;
-    const struct form *stop = forms + sizeof forms / sizeof *forms;
-
-    while (f < stop && !(at[0] >= f->first && at[0] <= f->last))
-        f++;
-    if (f == stop || end - at < f->size)
-        return 0;
-    if (f->size > 1 && (at[1] < f->low || at[1] > f->high))
-        return 0;
-    for (int i = 2; i < f->size; i++)
-        if (!continues(at[i]))
-            return 0;
-    return (size_t)f->size;
-}
 
 size_t sp_scan_column(const uint8_t *bytes, const uint8_t *at)
 {
@@ -72,7 +38,7 @@ sp_err sp_scan_check(const char *name, const uint8_t *bytes, size_t size)
     const uint8_t *end = bytes + size, *at = bytes;
 
     while (at < end) {
-        size_t n = sequence(at, end);
+        size_t n = *at == 0 ? 0 : sp_utf8(at, (size_t)(end - at));
 
         if (n == 0)
             return unsound(name, bytes, at);

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "train/evaluate.h"
 #include "train/trainer.h"
 
 /* Accuracy or perplexity, whichever applies; a loss may stand alone. */
@@ -23,13 +22,10 @@ void sp_trainer_progress(sp_trainer *t, bool live)
 {
     const sp_train_state *s = &t->state;
     const sp_train_cfg *cfg = t->session.set.train;
-    bool text = t->session.info.text;
     int64_t done = s->step - t->first, all = sp_trainer_steps(t);
     double spent = sp_now() - t->begun;
     double left = done > 0 ? spent / (double)done * (double)(all - s->step) : 0;
     double samples = (double)s->samples, loss = s->loss_sum / samples;
-    double top1 = text ? NAN : 100.0 * (double)s->correct / samples;
-    double ppl = text && cfg->label_smoothing == 0 ? sp_perplexity(loss) : NAN;
     char what[MARK_ROOM], span[SP_SPAN_ROOM];
 
     (live ? sp_report_live : sp_report_progress)(
@@ -37,8 +33,9 @@ void sp_trainer_progress(sp_trainer *t, bool live)
         "epoch %d/%d  step %" PRId64 "/%" PRId64
         "  loss %.4f  %s  %.0f items/s  %s left",
         s->epoch + 1, cfg->epochs, s->step, all, loss,
-        mark(what, "top1 ", top1, ppl), samples / s->epoch_seconds,
-        sp_span(span, left));
+        mark(what, "top1 ", sp_trainer_top1(t, s->correct, samples),
+             sp_trainer_perplexity(t, loss)),
+        samples / s->epoch_seconds, sp_span(span, left));
 }
 
 /* "  valid 4.9012 ppl 134.45", or nothing for a part that is not scored. */

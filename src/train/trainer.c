@@ -140,15 +140,12 @@ static sp_err stop(sp_trainer *t)
 
 static bool is_text(const sp_trainer *t) { return t->session.info.text; }
 
-/* Percent of the images; NAN for text. */
-static double top1_of(const sp_trainer *t, int64_t correct, double samples)
+double sp_trainer_top1(const sp_trainer *t, int64_t correct, double samples)
 {
     return is_text(t) ? NAN : 100.0 * (double)correct / samples;
 }
 
-/* Perplexity; NAN for images, and for a loss with label smoothing, which is
- * another. */
-static double train_perplexity(const sp_trainer *t, double loss)
+double sp_trainer_perplexity(const sp_trainer *t, double loss)
 {
     bool plain = is_text(t) && settings(t)->label_smoothing == 0;
 
@@ -164,7 +161,7 @@ static sp_err log_step(sp_trainer *t)
         .step = t->state.step,
         .lr = t->state.lr,
         .loss = w->loss / samples,
-        .top1 = top1_of(t, w->correct, samples),
+        .top1 = sp_trainer_top1(t, w->correct, samples),
         .norm = w->norm / (double)w->steps,
         .items_per_s = samples / w->seconds,
     };
@@ -280,8 +277,8 @@ sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
         .step = (double)s->step,
         .lr = s->lr,
         .train_loss = loss,
-        .train_top1 = top1_of(t, s->correct, (double)s->samples),
-        .train_ppl = train_perplexity(t, loss),
+        .train_top1 = sp_trainer_top1(t, s->correct, (double)s->samples),
+        .train_ppl = sp_trainer_perplexity(t, loss),
         .valid_ppl = valid.ppl,
         .test_ppl = test.ppl,
         .valid_loss = valid.loss,

@@ -75,6 +75,12 @@ double sp_trainer_rate(const sp_trainer *t);
 /* Steps of the whole run. */
 int64_t sp_trainer_steps(const sp_trainer *t);
 
+/* Of what training has seen: the percent of images that were right, NAN for
+ * text; and the perplexity, NAN for images and for a loss with label
+ * smoothing, which is another. */
+double sp_trainer_top1(const sp_trainer *t, int64_t correct, double samples);
+double sp_trainer_perplexity(const sp_trainer *t, double loss);
+
 /* Where training stands: on a terminal in a line that changes (`live`), else in
  * a line of its own. And what an epoch has brought (talk.c). */
 void sp_trainer_progress(sp_trainer *t, bool live);
