@@ -24,7 +24,8 @@
     X(SP_ECONFIG, "configuration is not valid")         \
     X(SP_EDATA, "data set is not valid")                \
     X(SP_ENUMERIC, "a value is not finite")             \
-    X(SP_ESTOPPED, "stopped on request")
+    X(SP_ESTOPPED, "stopped on request")                \
+    X(SP_EPEER, "another rank failed, is missing or differs")
 
 typedef enum sp_err {
 #define X(code, text) code,

@@ -1,0 +1,26 @@
+/* Agreement: ranks that fail, fail together and with one message. */
+#ifndef SP_DIST_AGREE_H
+#define SP_DIST_AGREE_H
+
+#include "dist/comm.h"
+
+/* Every rank says how it fares; all get the same answer: SP_OK if all are, else
+ * the error of the lowest rank that failed, with its text, and "rank 2 (host):
+ * " before it on the others. Collective over all ranks. In a job of one: `e`.
+ * Errors: SP_EPEER besides. */
+SP_MUST sp_err sp_agree(sp_comm *c, sp_err e);
+
+/* Whether a text, `what` by name, is the same on all ranks. If not, SP_EPEER
+ * on all: which ranks differ from rank 0, and the first line in which the
+ * lowest of them does, as both have it. Collective. */
+SP_MUST sp_err sp_agree_text(sp_comm *c, const char *what, const char *text);
+
+/* Threads that each of this host's ranks may use: what its affinity mask
+ * allows, shared with the ranks whose masks overlap it; at least 1.
+ * *oversubscribed: the host has fewer cores than ranks (or, with `wanted`
+ * threads on each, threads; 0: as many as there is room for). Collective.
+ * Errors: SP_EPEER. */
+SP_MUST sp_err sp_agree_threads(sp_comm *c, int wanted, int *threads,
+                                bool *oversubscribed);
+
+#endif

@@ -1,0 +1,106 @@
+/* Operations between ranks. All MPI calls are made by one thread of the
+ * communicator's own, never a blocking one; other threads queue to it and
+ * wait. Open MPI 4.1 makes no progress in the background, so that thread is
+ * what lets an exchange go on while the others compute.
+ *
+ * Every operation is collective over its group: all its ranks must begin the
+ * same operations of one channel in the same order. Arrays belong to an
+ * operation until it was waited for.
+ *
+ *   sp_op_wait(c, sp_sum_floats(c, on, x, n));
+ *
+ * A job of one rank does each operation at once and hands nothing to MPI.
+ */
+#ifndef SP_DIST_COMM_H
+#define SP_DIST_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dist/ledger.h"
+#include "sprat/dist.h"
+
+/* Who takes part. */
+typedef enum sp_group {
+    SP_ALL,
+    SP_NODE,    /* the ranks of one host, its leader (lowest rank) first */
+    SP_LEADERS, /* the leaders of all hosts; others must not call */
+    SP_GROUPS
+} sp_group;
+
+/* Where an operation belongs: operations of different channels may be begun in
+ * different orders on different ranks. */
+typedef enum sp_channel { SP_CHANNEL_MAIN, SP_CHANNEL_GATHER } sp_channel;
+
+typedef struct sp_on {
+    sp_group group;
+    sp_channel channel;
+    sp_use use; /* what the ledger counts it as */
+} sp_on;
+
+/* Rank and number of ranks within a group; the rank is -1 outside of it. */
+int sp_group_rank(const sp_comm *c, sp_group g);
+int sp_group_ranks(const sp_comm *c, sp_group g);
+
+/* Let so many successive ranks count as one host, for SP_NODE and SP_LEADERS;
+ * 0: those that share memory. Collective. Errors: SP_EPEER. */
+SP_MUST sp_err sp_comm_nodes(sp_comm *c, int ranks_per_node);
+
+/* Give up waiting after so many seconds (600 at first). */
+void sp_comm_timeout(sp_comm *c, double seconds);
+
+/* The host's name, for messages. */
+const char *sp_comm_host(const sp_comm *c);
+
+/* What went over MPI so far. */
+const sp_ledger *sp_comm_ledger(const sp_comm *c);
+
+/* ---- Operations -------------------------------------------------------- */
+
+/* An operation under way; NULL: it could not be begun, which sp_op_wait()
+ * tells. */
+typedef struct sp_pending sp_pending;
+
+/* x becomes the sum over the ranks, with the same bits on each; of halfs, every
+ * addition rounds. Numbers beyond what one MPI call takes go in pieces. */
+sp_pending *sp_sum_floats(sp_comm *c, sp_on on, float *x, size_t n);
+sp_pending *sp_sum_halfs(sp_comm *c, sp_on on, uint16_t *x, size_t n);
+sp_pending *sp_sum_doubles(sp_comm *c, sp_on on, double *x, size_t n);
+sp_pending *sp_max_doubles(sp_comm *c, sp_on on, double *x, size_t n);
+
+/* The sum reaches rank 0 of the group only; x of others is scratch then. */
+sp_pending *sp_reduce_floats(sp_comm *c, sp_on on, float *x, size_t n);
+
+/* `bytes` of rank `root` of the group reach all. */
+sp_pending *sp_broadcast(sp_comm *c, sp_on on, int root, void *x, size_t bytes);
+
+/* `bytes` of every rank, in their order, at `all`. */
+sp_pending *sp_gather_all(sp_comm *c, sp_on on, const void *x, size_t bytes,
+                          void *all);
+
+/* Packets of different sizes: sizes[r] bytes of rank r of the group, known to
+ * all, stand at all + offsets[r]; this rank's are at x. Ranks with size 0 give
+ * nothing. All sizes are 64-bit; what one MPI call cannot take goes in
+ * pieces. */
+sp_pending *sp_gather_packets(sp_comm *c, sp_on on, const void *x,
+                              const size_t *sizes, const size_t *offsets,
+                              void *all);
+
+/* Send to one rank of the group and receive from it, or only one of the two
+ * (NULL, 0): not collective. */
+sp_pending *sp_swap(sp_comm *c, sp_on on, int peer, const void *send,
+                    size_t send_bytes, void *receive, size_t receive_bytes);
+
+/* Nothing, when all have come. */
+sp_pending *sp_barrier(sp_comm *c, sp_on on);
+
+/* Whether it is done, without waiting. */
+bool sp_op_done(sp_comm *c, const sp_pending *p);
+
+/* Wait until it is done; it is freed in any case. Errors: SP_EPEER after the
+ * timeout, naming the ranks that have not come and their hosts, or when MPI
+ * fails: nothing but sp_comm_abort() can follow then. SP_ENOMEM. */
+SP_MUST sp_err sp_op_wait(sp_comm *c, sp_pending *p);
+
+#endif

@@ -1,0 +1,45 @@
+/* What was handed to MPI, counted where it is handed over. */
+#ifndef SP_DIST_LEDGER_H
+#define SP_DIST_LEDGER_H
+
+#include <stdint.h>
+
+/* What an operation is for. The first ones are the exchange of gradients. */
+typedef enum sp_use {
+    SP_USE_DENSE,              /* gradients as they are, summed */
+    SP_USE_SIZES,              /* sizes of packets */
+    SP_USE_PACKET,             /* encoded gradients */
+    SP_USE_NODE,               /* gradients within a host */
+    SP_USE_STATUS,             /* loss, flags to stop: a few numbers a step */
+    SP_USE_STEP,               /* the number of those above */
+    SP_USE_NORM = SP_USE_STEP, /* statistics of global batch norm */
+    SP_USE_EVALUATE,
+    SP_USE_CHECK, /* agreement before step 0 and while training */
+    SP_USE_SAVE,
+    SP_USES
+} sp_use;
+
+typedef struct sp_ledger_entry {
+    int64_t calls; /* of MPI */
+    int64_t bytes; /* of the arrays that this rank sends, counted at the call:
+                      what it gives to a sum, its own part of a gather, what a
+                      root spreads */
+    double net;    /* bytes that this rank puts on the network by the model:
+                        sum      2 (R - 1) / R x bytes   (ring)
+                        gather   sum of what it passes on: the packets of all
+                                 ranks but of the one after it   (ring)
+                        root's   bytes x what a binomial tree makes it send */
+} sp_ledger_entry;
+
+typedef struct sp_ledger {
+    sp_ledger_entry use[SP_USES];
+} sp_ledger;
+
+/* "dense", "sizes", ...: the name of a use in reports. */
+const char *sp_use_name(sp_use use);
+
+/* Sums over the uses of a step. */
+int64_t sp_ledger_step_bytes(const sp_ledger *l);
+double sp_ledger_step_net(const sp_ledger *l);
+
+#endif

@@ -1,0 +1,92 @@
+/* The exchange of a step's gradients between ranks: which parameters a
+ * compressor takes and which travel dense, their packets, and what arrives.
+ *
+ *   SP_TRY(sp_exchange_begin(x, &step));
+ *   sp_backward(g, &run, sp_exchange_ready, x);
+ *   SP_TRY(sp_exchange_end(x));
+ *
+ * Afterwards the gradients in the store are the sums over all ranks, with the
+ * same bits on each. With one rank all is encoded and decoded, too, but nothing
+ * is handed to MPI; without a compressor nothing is done.
+ *
+ * Source: Lin, Han, Mao, Wang, Dally 2018, "Deep gradient compression",
+ *         algorithm 1 (the order of a step) and section 5 (encoding).
+ */
+#ifndef SP_TRAIN_EXCHANGE_H
+#define SP_TRAIN_EXCHANGE_H
+
+#include "dist/comm.h"
+#include "optim/optim.h"
+#include "sprat/compress.h"
+#include "sprat/graph.h"
+
+typedef struct sp_exchange sp_exchange;
+
+typedef struct sp_exchange_args {
+    sp_comm *comm;     /* NULL: one rank */
+    sp_params *params; /* compiled for training */
+    sp_optim *optim;   /* whose momentum a compressor may take over */
+    const sp_compressor *compressor;
+    const void *own; /* its settings */
+    double clip;     /* optim.clip */
+    bool node;       /* the ranks of a host count as one */
+    bool merge;      /* merge packets on the way, not gather them all */
+    uint64_t seed;
+    int threads;
+} sp_exchange_args;
+
+/* On success *out is the caller's to free. Collective. Errors: SP_ECONFIG when
+ * the compressor would compress nothing, or cannot merge; SP_ENOMEM. */
+SP_MUST sp_err sp_exchange_new(sp_exchange **out, const sp_exchange_args *args);
+void sp_exchange_free(sp_exchange *x);
+
+/* Numbers that travel with the gradients and are added over the ranks. */
+typedef struct sp_status {
+    double loss, correct, failed, stop, not_finite;
+} sp_status;
+
+/* Begin step `step` (from 0) at `progress` epochs; this rank has the share
+ * `weight` of the batch. Errors: SP_ENOMEM for packets of another density. */
+SP_MUST sp_err sp_exchange_begin(sp_exchange *x, int64_t step, double progress,
+                                 double weight);
+
+/* An sp_ready: the parameter's gradient is final and leaves when its turn has
+ * come. `exchange` is an sp_exchange. */
+void sp_exchange_ready(void *exchange, sp_param *p);
+
+/* Wait for what is under way. *status becomes the sum over all ranks; *norm
+ * this rank's own gradient norm before the exchange (NAN where nobody needed
+ * it). Collective.
+ * Errors: SP_EPEER, SP_EFORMAT for a packet that cannot be decoded: the
+ * gradients are then of no use. */
+SP_MUST sp_err sp_exchange_end(sp_exchange *x, sp_status *status);
+
+/* Whether what arrived for the parameter holds the momentum already. */
+bool sp_exchange_corrects(const sp_exchange *x, const sp_param *p);
+
+/* Whether the sum is not to be clipped, since each rank has clipped. */
+bool sp_exchange_clips(const sp_exchange *x);
+
+/* Array i that this rank keeps for a parameter: *n floats under *name; *adds:
+ * as sp_compressor.state_adds. NULL: there is none (past the last, a parameter
+ * that travels dense, a rank that is not its node's leader). */
+float *sp_exchange_state(const sp_exchange *x, const sp_param *p, int i,
+                         size_t *n, const char **name, bool *adds);
+
+/* Whether training was dense up to here, so that the optimizer still holds all
+ * momentum; it is part of the state, too. */
+bool sp_exchange_dense(const sp_exchange *x);
+void sp_exchange_set_dense(sp_exchange *x, bool dense);
+
+/* Bytes of this rank's encoded gradients so far, by stream, and of those that
+ * travelled dense. */
+typedef struct sp_packet_bytes {
+    double headers, values, places, dense;
+} sp_packet_bytes;
+
+sp_packet_bytes sp_exchange_bytes(const sp_exchange *x);
+
+/* Seconds so far in encoding and decoding, and in waiting for others. */
+void sp_exchange_seconds(const sp_exchange *x, double *compress, double *wait);
+
+#endif
