@@ -1,0 +1,28 @@
+/* Half-precision numbers, IEEE 754 binary16: conversion and sums.
+ *
+ * Rounded to the nearest, of two equally near to the even one; what is beyond
+ * the largest (65,504; 65,520 and above) becomes infinite, what is below the
+ * smallest normal one (2^-14) a multiple of 2^-24. What is not a number stays
+ * so.
+ */
+#ifndef SPRAT_BASE_HALF_H
+#define SPRAT_BASE_HALF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SP_HALF_MAX 65504.0f
+
+uint16_t sp_half(float x);
+float sp_half_float(uint16_t h);
+
+/* h[i] = scale * x[i]. */
+void sp_half_from(size_t n, const float *x, float scale, uint16_t *h);
+
+/* x[i] = scale * h[i]. */
+void sp_half_to(size_t n, const uint16_t *h, float scale, float *x);
+
+/* a[i] = a[i] + b[i], rounded. */
+void sp_half_add(size_t n, const uint16_t *b, uint16_t *a);
+
+#endif
