@@ -39,6 +39,8 @@ static const example examples[] = {
     { 40, { 4, 4, 9, 0, 0, 20, 3, 3, 1, 1, 1 } },
     { 35, { 2, 2, 290, 0, 0, 3, 3, 3, 1, 1, 1 } },
     { 2, { 26, 25, 3, 0, 0, 16, 3, 3, 1, 1, 1 } },
+    { 2, { 31, 27, 3, 0, 0, 24, 11, 11, 4, 0, 1 } },
+    { 2, { 7, 8, 24, 0, 0, 36, 5, 5, 1, 2, 2 } },
     /* Columns of one register and even channels: pairs, with whole and broken
      * blocks of channels and runs of taps, in groups, ragged, without a second
      * tap. */

@@ -363,8 +363,8 @@ size() {
   grep -q "$want" out || fault "$*: want $want"
 }
 
-# The counts of He et al. 2015 (resnet), Wang et al. 2021 (resnet18, vgg19),
-# by hand from the layers.
+# The counts of He et al. 2015 (resnet), Wang et al. 2021 (resnet18, vgg19,
+# wrn50-2), Lin et al. 2018 (alexnet, resnet50), by hand from the layers.
 check_configs() {
   local file
   for file in "$configs"/*/*.yaml; do
@@ -387,6 +387,9 @@ check_configs() {
   size 20035018 11018 398136320 cifar10/vgg19.yaml model.fc=1
   size 15249354 9482 313725952 cifar10/vgg19.yaml $depth=16
   size 14724042 8458 313201664 cifar10/vgg19.yaml $depth=16 model.fc=1
+  size 60965224 10568 724406816 imagenet/alexnet.yaml
+  size 25557032 54120 4089184256 imagenet/resnet50.yaml
+  size 68883240 69224 11398021120 imagenet/wrn50-2.yaml
   size 51034000 34000 51000000 ptb/dgc-1500.yaml
   size 66034000 34000 51000000 ptb/lstm1500.yaml
   size 85962278 45278 85917000 wikitext2/pufferfish-1500.yaml
