@@ -1,4 +1,5 @@
 #include <check.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,17 @@ START_TEST(arrays_are_as_single_numbers)
 }
 END_TEST
 
+START_TEST(exponents_bring_numbers_below_a_power)
+{
+    ck_assert_int_eq(sp_half_exponent(1.0f, 15), 14);
+    ck_assert_int_eq(sp_half_exponent(0x1.fffffep0f, 15), 14);
+    ck_assert_int_eq(sp_half_exponent(2.0f, 15), 13);
+    ck_assert_int_eq(sp_half_exponent(0x1p-20f, 14), 33);
+    ck_assert_int_eq(sp_half_exponent(FLT_MAX, 15), -113);
+    ck_assert_int_eq(sp_half_exponent(0x1p-149f, 15), SP_HALF_EXPONENT);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("half");
@@ -118,6 +130,7 @@ int main(void)
     tcase_add_test(tc, every_half_survives);
     tcase_add_test(tc, the_nearest_is_the_nearest);
     tcase_add_test(tc, arrays_are_as_single_numbers);
+    tcase_add_test(tc, exponents_bring_numbers_below_a_power);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     int failed = srunner_ntests_failed(run);

@@ -113,6 +113,9 @@ typedef struct sp_compressor {
     bool (*accepts)(const sp_slot *s);
     /* The most bytes of a packet, at s->ratio. */
     size_t (*packet_room)(const sp_slot *s, int round);
+    /* The same as it usually is, for predictions: without what only some
+     * packets need. NULL: packet_room(). */
+    size_t (*packet_usual)(const sp_slot *s, int round);
     size_t (*work_bytes)(const sp_slot *s); /* NULL: 0 */
 
     /* Of the slots accepted, before the first step at a density below 1, when

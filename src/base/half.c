@@ -1,5 +1,6 @@
 #include "base/half.h"
 
+#include <math.h>
 #include <string.h>
 
 /* What is done for one number has no branches, so that loops over it become
@@ -67,6 +68,17 @@ static inline float to_float(uint16_t h)
 uint16_t sp_half(float x) { return to_half(x); }
 
 float sp_half_float(uint16_t h) { return to_float(h); }
+
+int sp_half_exponent(float most, int top)
+{
+    int exponent;
+
+    frexpf(most, &exponent);
+    exponent = top - exponent;
+    return exponent < -SP_HALF_EXPONENT  ? -SP_HALF_EXPONENT
+           : exponent > SP_HALF_EXPONENT ? SP_HALF_EXPONENT
+                                         : exponent;
+}
 
 void sp_half_from(size_t n, const float *x, float scale, uint16_t *h)
 {

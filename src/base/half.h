@@ -11,10 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SP_HALF_MAX 65504.0f
+enum { SP_HALF_EXPONENT = 126 };
 
 uint16_t sp_half(float x);
 float sp_half_float(uint16_t h);
+
+/* The exponent e, within +-SP_HALF_EXPONENT, with which 2^e * most is below
+ * 2^top and (if it can be) not below 2^(top - 1); most is finite. For powers of
+ * two that bring numbers into the range of halfs: 2^e and 2^-e are floats. */
+int sp_half_exponent(float most, int top);
 
 /* h[i] = scale * x[i]. */
 void sp_half_from(size_t n, const float *x, float scale, uint16_t *h);

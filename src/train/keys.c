@@ -98,11 +98,6 @@ const sp_section sp_log_section = {
     .key_count = sizeof log_keys / sizeof *log_keys,
 };
 
-const sp_entry sp_compress_none = {
-    .name = "none",
-    .help = "gradients travel as they are",
-};
-
 const char *sp_isa_choice(int value)
 {
     static const char *const words[] = { "auto", "base", "avx2", "avx512",

@@ -9,9 +9,6 @@ extern const sp_section sp_train_section;    /* fills an sp_train_cfg */
 extern const sp_section sp_compress_section; /* has no keys of its own */
 extern const sp_section sp_log_section;      /* fills an sp_log_cfg */
 
-/* The choice "none" of `compress.name`: gradients travel as they are. */
-extern const sp_entry sp_compress_none;
-
 /* The words of `train.isa`, by its value. */
 const char *sp_isa_choice(int value);
 

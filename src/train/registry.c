@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "compressor_list.h"
 #include "data/section.h"
 #include "data_list.h"
 #include "model_list.h"
@@ -30,6 +31,9 @@ SP_OPTIMIZER_LIST
 SP_SCHEDULE_LIST
 #undef X
 #define X(name) extern const sp_op sp_op_##name;
+#define X(name) extern const sp_compressor sp_compressor_##name;
+SP_COMPRESSOR_LIST
+#undef X
 SP_OP_LIST
 #undef X
 
@@ -68,7 +72,12 @@ static const sp_entry *const schedules[] = {
         NULL
 };
 
-static const sp_entry *const compressors[] = { &sp_compress_none, NULL };
+static const sp_entry *const compressors[] = {
+#define X(name) &sp_compressor_##name.entry,
+    SP_COMPRESSOR_LIST
+#undef X
+        NULL
+};
 
 static const struct {
     const char *section;

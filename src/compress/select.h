@@ -1,0 +1,44 @@
+/* The largest elements of a tensor, by absolute value.
+ *
+ *   take       at most ceil(n * ratio) of them
+ *   threshold  the k-th largest of a strided sample, k = ceil(samples * ratio)
+ *   candidates all elements of at least the threshold
+ *     more than `take`    the largest `take` of them
+ *     less than 0.8 take  the threshold is lowered to 0.8 of it, up to 10 times
+ *
+ * What is selected are always the largest elements, of equal ones those with
+ * the lowest index; fewer than 0.8 take only if no others are selectable: 0 and
+ * what is not finite never are. A tensor of up to 2 / ratio elements is not
+ * sampled.
+ *
+ * Source: Lin, Han, Mao, Wang, Dally 2018, "Deep gradient compression",
+ *         section 5, and the steps of its authors' code.
+ * Differs: the authors' code takes up to 1.3 take candidates in the order of
+ *         their index and drops the rest, and settles for fewer than 0.8 take
+ *         after the tenth threshold. Here the largest are found in both cases,
+ *         by digits of their binary form, which is cheap among candidates.
+ */
+#ifndef SP_COMPRESS_SELECT_H
+#define SP_COMPRESS_SELECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* How to select from n elements, n below 2^32. */
+typedef struct sp_select {
+    size_t n, take;
+    size_t room;            /* of `index` and `value` below */
+    size_t samples, stride; /* 0 samples: the whole tensor is looked at */
+    size_t sample_take;
+} sp_select;
+
+/* ratio in (0, 1]; sample: share of the elements in (0, 1]. */
+sp_select sp_select_plan(size_t n, double ratio, double sample);
+
+/* Select from x; `draw` is a random number. The elements' indices stand in
+ * index[0..result) in rising order. `index` and `value` have p->room each;
+ * `value` is scratch. */
+size_t sp_select_largest(const sp_select *p, const float *x, uint32_t draw,
+                         uint32_t *index, float *value);
+
+#endif

@@ -1,0 +1,39 @@
+/* What compressors share that send the largest of their unsent gradients. */
+#ifndef SP_COMPRESS_SPARSE_H
+#define SP_COMPRESS_SPARSE_H
+
+#include "sprat/compress.h"
+
+/* Stands first in the settings of such a compressor, whose ratio, in a slot,
+ * is the density of the step. */
+typedef struct sp_sparse_cfg {
+    double ratio;
+    double sample;
+    int index;  /* an sp_places */
+    int values; /* an sp_values */
+} sp_sparse_cfg;
+
+/* Errors: SP_ECONFIG for a ratio that is not below 1. */
+SP_MUST sp_err sp_sparse_check(const sp_sparse_cfg *c);
+
+/* Matrices and larger: vectors are few and travel dense, with the optimizer's
+ * momentum. */
+bool sp_sparse_accepts(const sp_slot *s);
+
+size_t sp_sparse_room(const sp_slot *s, int round);
+size_t sp_sparse_usual(const sp_slot *s, int round);
+size_t sp_sparse_work(const sp_slot *s);
+
+/* Send the largest of `unsent` and take out of it what the others receive;
+ * of `momentum` (NULL: none), all at the same places. */
+void sp_sparse_encode(const sp_slot *s, float *unsent, float *momentum,
+                      sp_packet *p);
+
+/* As in an sp_compressor. */
+sp_err sp_sparse_decode(const sp_slot *s, int round, const void *packet,
+                        size_t bytes, float *grad);
+sp_err sp_sparse_merge(const sp_slot *s, const void *a, size_t a_bytes,
+                       const void *b, size_t b_bytes, sp_packet *out);
+bool sp_sparse_merges(const void *own);
+
+#endif
