@@ -11,6 +11,7 @@
 #include "op_list.h"
 #include "optim/section.h"
 #include "optimizer_list.h"
+#include "sprat/compress.h"
 #include "sprat/data.h"
 #include "sprat/model.h"
 #include "sprat/op.h"
@@ -30,10 +31,10 @@ SP_OPTIMIZER_LIST
 #define X(name) extern const sp_schedule sp_schedule_##name;
 SP_SCHEDULE_LIST
 #undef X
-#define X(name) extern const sp_op sp_op_##name;
 #define X(name) extern const sp_compressor sp_compressor_##name;
 SP_COMPRESSOR_LIST
 #undef X
+#define X(name) extern const sp_op sp_op_##name;
 SP_OP_LIST
 #undef X
 
