@@ -36,6 +36,7 @@ struct folder {
     struct names classes;
     struct names path[SPLITS]; /* of every image, in order */
     size_t *first[SPLITS];     /* image of each class, and the end */
+    size_t root; /* bytes of the root's path, where theirs go on */
 };
 
 #define AT(field) offsetof(struct settings, field)
@@ -318,6 +319,7 @@ static sp_err open_set(const char *root, const void *own, sp_data_info *info,
 
     if (!f)
         return sp_fail(SP_ENOMEM, "folder: out of memory");
+    f->root = strlen(root);
     err = load(f, root, own, info);
     if (err) {
         close_set(f);
@@ -354,6 +356,29 @@ static sp_err read_sample(const void *state, sp_split split, size_t i,
                        image);
 }
 
+/* Names within the folder, and sizes: decoding all images takes too long. */
+static sp_err fingerprint(const void *state, sp_split split,
+                          void (*add)(void *arg, const void *bytes, size_t n),
+                          void *arg)
+{
+    const struct folder *f = state;
+    const struct names *all = &f->path[split];
+    struct stat st;
+
+    for (size_t i = 0; i < all->count; i++) {
+        const char *name = all->name[i] + f->root;
+        int64_t size;
+
+        if (stat(all->name[i], &st) != 0)
+            return sp_fail(SP_EIO, "folder: %s cannot be read (%s)",
+                           all->name[i], strerror(errno));
+        size = (int64_t)st.st_size;
+        add(arg, name, strlen(name));
+        add(arg, &size, sizeof size);
+    }
+    return SP_OK;
+}
+
 const sp_data_set sp_data_set_folder = {
     .entry = { .name = "folder",
                .help = "PNG images as train/CLASS/*.png and test/CLASS/*.png",
@@ -365,4 +390,5 @@ const sp_data_set sp_data_set_folder = {
     .open = open_set,
     .read = read_sample,
     .close = close_set,
+    .fingerprint = fingerprint,
 };

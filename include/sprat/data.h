@@ -78,6 +78,12 @@ typedef struct sp_data_set {
      * [0, classes), owned by the state. */
     const int32_t *(*tokens)(const void *state, sp_split split);
     void (*close)(void *state);
+
+    /* Hand what tells a split from another one to `add`, for the ranks of a job
+     * to compare; for images that are costly to read. NULL: they are read. */
+    sp_err (*fingerprint)(const void *state, sp_split split,
+                          void (*add)(void *arg, const void *bytes, size_t n),
+                          void *arg);
 } sp_data_set;
 
 /* ---- Helpers for readers ------------------------------------------------ */
