@@ -40,7 +40,8 @@ static bool exists(const char *run, const char *name)
 static sp_err open_last(void)
 {
     sp_checkpoint c;
-    sp_err e = sp_checkpoint_open(&c, runs_path(&r, "a", ""), "last");
+    sp_err e =
+        sp_checkpoint_open_whole(&c, runs_path(&r, "a", ""), "last", NULL);
 
     sp_checkpoint_close(&c);
     return e;
@@ -99,7 +100,7 @@ START_TEST(other_versions_and_broken_rules_are_refused)
     static const struct {
         const char *from, *to, *word;
     } changes[] = {
-        { "\"format\": 1", "\"format\": 2", "format 2" },
+        { "\"format\": 2", "\"format\": 3", "format 3" },
         { "\"full\"", "\"bare\"", "bare" },
         { "\"step\": 18", "\"step\": -1", "step" },
         { "\"epoch\"", "\"apoch\"", "epoch" },
@@ -269,6 +270,156 @@ START_TEST(equal_weights_are_equal_files)
 }
 END_TEST
 
+/* Checkpoints of format 1, from before there were ranks: nothing of what came
+ * since is looked for. */
+START_TEST(the_first_format_can_still_be_read)
+{
+    runs_job stop = { .run = "a", .end = RUNS_STOP, .lines = 9 };
+    static const char *const later[] = { "\"ranks\"", "\"dense\"",
+                                         "\"compressor\"", "\"keeps\"" };
+
+    ck_assert_int_eq(runs_train(&r, stop), SP_ESTOPPED);
+    runs_forge(&r, "a", "last", "\"format\": 2", "\"format\": 1");
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        char changed[32];
+
+        snprintf(changed, sizeof changed, "%s", later[i]);
+        changed[1] = '_';
+        runs_forge(&r, "a", "last", later[i], changed);
+    }
+    ck_assert_int_eq(resume("a", NULL), SP_OK);
+    ck_assert_int_eq(train("b", NULL), SP_OK);
+    ck_assert(runs_same(&r, "a", "b", "model.safetensors"));
+    ck_assert(runs_same(&r, "a", "b", "optim.safetensors"));
+}
+END_TEST
+
+START_TEST(another_compressor_is_refused)
+{
+    ck_assert_int_eq(train("a", NULL), SP_OK);
+    runs_forge(&r, "a", "last", "\"compressor\": \"none\"",
+               "\"compressor\": \"some\"");
+    ck_assert_int_eq(resume("a", NULL), SP_ECONFIG);
+    ck_assert(runs_error("compress.name=some, not none"));
+    ck_assert(runs_error("model.init="));
+}
+END_TEST
+
+START_TEST(ranks_without_files_are_refused)
+{
+    ck_assert_int_eq(train("a", NULL), SP_OK);
+    runs_forge(&r, "a", "last", "\"ranks\": 1", "\"ranks\": 2");
+    ck_assert_int_eq(open_last(), SP_EFORMAT);
+    ck_assert(runs_error("rank-0001.safetensors"));
+    ck_assert_int_eq(train("b", NULL), SP_OK);
+    runs_forge(&r, "b", "last", "\"ranks\": 1", "\"ranks\": 0");
+    ck_assert_int_eq(resume("b", NULL), SP_EFORMAT);
+    ck_assert(runs_error("ranks is 0"));
+}
+END_TEST
+
+/* To use the weights, other files need only be there. */
+START_TEST(weights_are_used_beside_damaged_state)
+{
+    char path[512];
+    sp_checkpoint c;
+    FILE *f;
+
+    ck_assert_int_eq(train("a", NULL), SP_OK);
+    snprintf(path, sizeof path, "%s",
+             runs_path(&r, "a", "checkpoints/last/optim.safetensors"));
+    f = fopen(path, "r+b");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fseek(f, -1, SEEK_END), 0);
+    fputc(0x7f, f);
+    fclose(f);
+    ck_assert_int_eq(open_last(), SP_EFORMAT);
+    ck_assert_int_eq(sp_checkpoint_open(&c, runs_path(&r, "a", ""), "last"),
+                     SP_OK);
+    sp_checkpoint_close(&c);
+    ck_assert_int_eq(truncate(path, 9), 0);
+    ck_assert_int_eq(sp_checkpoint_open(&c, runs_path(&r, "a", ""), "last"),
+                     SP_EFORMAT);
+    ck_assert(runs_error("optim.safetensors"));
+}
+END_TEST
+
+static const char *const text[] = { "model.name=lstm_lm",  "model.layers=1",
+                                    "model.hidden=6",      "model.embedding=5",
+                                    "data.vocab=9",        "data.train=400",
+                                    "data.test=60",        "data.augment=none",
+                                    "data.normalize=none", "train.batch=7",
+                                    "train.bptt=5",        "train.eval_batch=4",
+                                    "train.epochs=2",      NULL };
+
+/* Cut rank 0's file of the last checkpoint of "a" into those of three ranks
+ * with 2, 2 and 3 of the 7 columns. */
+static void cut_in_three(void)
+{
+    enum { RANKS = 3, MOST = 7 * 6 };
+    const char *run = runs_path(&r, "a", "");
+    char path[512], whole[512], name[SP_RANK_FILE_ROOM];
+    sp_rank_stamp stamps[RANKS] = { 0 }, *before;
+    sp_st_file *f;
+    sp_checkpoint c;
+    float data[2][MOST];
+
+    ck_assert_int_eq(sp_checkpoint_open(&c, run, "last"), SP_OK);
+    snprintf(whole, sizeof whole, "%s/whole", c.folder);
+    snprintf(path, sizeof path, "%s/%s", c.folder, sp_rank_file(name, 0));
+    ck_assert_int_eq(rename(path, whole), 0);
+    ck_assert_int_eq(sp_st_open(&f, whole), SP_OK);
+    for (int n = 0; n < RANKS; n++) {
+        sp_st_tensor cut[4];
+        sp_st_content content = { cut, 0, NULL, 0 };
+        size_t first, rows;
+
+        sp_share(7, n, RANKS, &first, &rows);
+        for (size_t i = 0; sp_st_at(f, i); i++) {
+            ck_assert_uint_lt(i, 2);
+            cut[i] = *sp_st_at(f, i);
+            ck_assert_int_eq(cut[i].dims[0], 7);
+            ck_assert_int_eq(cut[i].dims[1], 6);
+            ck_assert_int_eq(sp_st_read(f, &cut[i], data[i]), SP_OK);
+            cut[i].dims[0] = (int64_t)rows;
+            cut[i].data = data[i] + first * 6;
+            content.count++;
+        }
+        ck_assert_uint_eq(content.count, 2); /* h and c */
+        snprintf(path, sizeof path, "%s/%s", c.folder, sp_rank_file(name, n));
+        ck_assert_int_eq(sp_st_write(path, &content, &stamps[n].stamp), SP_OK);
+    }
+    sp_st_close(f);
+    before = c.manifest.rank_stamps;
+    c.manifest.rank_stamps = stamps;
+    c.manifest.ranks = RANKS;
+    ck_assert_int_eq(sp_manifest_write(c.folder, &c.manifest), SP_OK);
+    c.manifest.rank_stamps = before;
+    sp_checkpoint_close(&c);
+}
+
+/* Three ranks' columns of text, gone on with by one: without batch norm and
+ * compressor nothing is lost, and here nothing was summed in another order. */
+START_TEST(columns_of_three_ranks_go_on_on_one)
+{
+    runs_job stop = {
+        .run = "a", .overrides = text, .end = RUNS_STOP, .lines = 7
+    };
+    char *log;
+
+    ck_assert_int_eq(runs_train(&r, stop), SP_ESTOPPED);
+    cut_in_three();
+    ck_assert_int_eq(open_last(), SP_OK);
+    ck_assert_int_eq(resume("a", NULL), SP_OK);
+    ck_assert_int_eq(train("b", text), SP_OK);
+    ck_assert(runs_same(&r, "a", "b", "model.safetensors"));
+    ck_assert(runs_same(&r, "a", "b", "optim.safetensors"));
+    log = runs_read(runs_path(&r, "a", "log.txt"));
+    ck_assert_ptr_nonnull(strstr(log, "1, up to here there were 3"));
+    free(log);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("checkpoint");
@@ -287,6 +438,11 @@ int main(void)
     tcase_add_test(tc, names_are_those_of_checkpoints);
     tcase_add_test(tc, a_full_disk_costs_the_new_checkpoint_only);
     tcase_add_test(tc, equal_weights_are_equal_files);
+    tcase_add_test(tc, the_first_format_can_still_be_read);
+    tcase_add_test(tc, another_compressor_is_refused);
+    tcase_add_test(tc, ranks_without_files_are_refused);
+    tcase_add_test(tc, weights_are_used_beside_damaged_state);
+    tcase_add_test(tc, columns_of_three_ranks_go_on_on_one);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     int failed = srunner_ntests_failed(run);

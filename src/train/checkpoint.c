@@ -1,4 +1,4 @@
-/* Writing and reading of checkpoints. */
+/* Writing of checkpoints. */
 #include "train/checkpoint.h"
 
 #include <inttypes.h>
@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "train/rotate.h"
+#include "train/local.h"
+#include "train/shared.h"
+#include "train/statistics.h"
 #include "train/weights.h"
 
 enum { NAME_ROOM = 64 };
@@ -35,26 +37,6 @@ static void free_name(const char *folder, int64_t step, char name[NAME_ROOM])
     }
 }
 
-static sp_err save_file(const char *folder, int file,
-                        const sp_checkpoint_args *a, sp_st_stamp *stamp)
-{
-    const sp_session *s = a->session;
-    char *path = sp_path(folder, "%s", sp_checkpoint_files[file]);
-    sp_err e;
-
-    if (!path)
-        return no_memory();
-    if (file == SP_FILE_MODEL)
-        e = sp_weights_save(path, s->params, stamp);
-    else if (file == SP_FILE_OPTIM)
-        e = sp_optim_save(path, s->params, s->optim, stamp);
-    else
-        e = sp_local_save(path, s->params,
-                          a->state->batch > 0 ? &s->train.carry : NULL, stamp);
-    free(path);
-    return e;
-}
-
 static sp_err copy_names(sp_manifest *m, const char *const *names)
 {
     if (!names)
@@ -70,77 +52,168 @@ static sp_err copy_names(sp_manifest *m, const char *const *names)
     return SP_OK;
 }
 
-/* Fill the folder of a new checkpoint; the manifest makes it complete. */
-static sp_err save_files(const char *folder, const sp_checkpoint_args *a)
-{
-    const sp_session *s = a->session;
-    sp_manifest m = {
-        .batches = a->batches,
-        .batch = s->set.train->batch,
-        .bptt = s->info.text ? s->set.train->bptt : 0,
-        .state = *a->state,
-        .text = s->info.text,
-        .chars = s->info.chars,
-        .h = s->info.h,
-        .w = s->info.w,
-        .c = s->info.c,
-        .classes = s->info.classes,
-    };
-    sp_err e = copy_names(&m, s->info.class_names);
+/* A checkpoint being saved. */
+typedef struct saving {
+    const sp_checkpoint_args *a;
+    const sp_session *s;
+    int rank, ranks;
+    char *folder; /* RUN/checkpoints */
+    char name[NAME_ROOM];
+    char *temporary; /* what the checkpoint is until it is whole */
+    sp_manifest m;
+} saving;
 
-    m.config = sp_copy(a->config, strlen(a->config));
-    m.isa = sp_copy(s->isa, strlen(s->isa));
-    m.optimizer = sp_copy(s->set.optimizer->entry.name,
-                          strlen(s->set.optimizer->entry.name));
-    if (!m.config || !m.isa || !m.optimizer)
-        e = no_memory();
+/* The folder: rank 0 makes it, all wait until they see it. */
+static sp_err make(saving *w)
+{
+    sp_err e = SP_OK;
+
+    w->folder = sp_path(w->a->run, "checkpoints");
+    if (!w->folder)
+        return no_memory();
+    if (w->rank == 0) {
+        free_name(w->folder, w->a->state->step, w->name);
+        w->temporary = sp_path(w->folder, ".tmp-%s", w->name);
+        e = w->temporary ? sp_dir_remove(w->temporary) : no_memory();
+        if (e == SP_OK)
+            e = sp_dir_make(w->temporary);
+    }
+    return e;
+}
+
+/* Of all other ranks, once there is a folder. */
+static sp_err follow(saving *w)
+{
+    if (w->rank == 0)
+        return SP_OK;
+    w->temporary = sp_path(w->folder, ".tmp-%s", w->name);
+    return w->temporary ? sp_shared_wait(w->temporary, NULL) : no_memory();
+}
+
+/* This rank's own file. */
+static sp_err save_own(const saving *w, sp_rank_stamp *own)
+{
+    char name[SP_RANK_FILE_ROOM];
+    char *path = sp_path(w->temporary, "%s", sp_rank_file(name, w->rank));
+    sp_local l = { 0 };
+    sp_err e =
+        path ? sp_local_open(&l, w->s, w->a->state->batch > 0) : no_memory();
+
     if (e == SP_OK)
-        e = sp_graph_tiles(s->train.graph, &m.winograd);
-    for (int i = 0; e == SP_OK && i < SP_CHECKPOINT_FILES; i++)
-        e = save_file(folder, i, a, &m.stamps[i]);
+        e = sp_local_save(path, &l, &own->stamp);
+    own->keeps = l.kept_count > 0;
+    sp_local_close(&l);
+    free(path);
+    return e;
+}
+
+static sp_err describe(saving *w)
+{
+    const sp_session *s = w->s;
+    const char *compressor = s->set.compressor->entry.name;
+    sp_manifest *m = &w->m;
+
+    m->config = sp_copy(w->a->config, strlen(w->a->config));
+    m->isa = sp_copy(s->isa, strlen(s->isa));
+    m->optimizer = sp_copy(s->set.optimizer->entry.name,
+                           strlen(s->set.optimizer->entry.name));
+    m->compressor = sp_copy(compressor, strlen(compressor));
+    if (!m->config || !m->isa || !m->optimizer || !m->compressor)
+        return no_memory();
+    m->dense = !s->exchange || sp_exchange_dense(s->exchange);
+    m->batches = w->a->batches;
+    m->batch = s->set.train->batch;
+    m->bptt = s->info.text ? s->set.train->bptt : 0;
+    m->state = *w->a->state;
+    m->text = s->info.text;
+    m->chars = s->info.chars;
+    m->h = s->info.h;
+    m->w = s->info.w;
+    m->c = s->info.c;
+    m->classes = s->info.classes;
+    SP_TRY(copy_names(m, s->info.class_names));
+    return sp_graph_tiles(s->train.graph, &m->winograd);
+}
+
+/* What all ranks have in common, by rank 0. */
+static sp_err save_common(const saving *w, int file, sp_st_stamp *stamp)
+{
+    char *path = sp_path(w->temporary, "%s", sp_common_files[file]);
+    sp_err e = path ? SP_OK : no_memory();
+
+    if (e == SP_OK && file == SP_FILE_MODEL)
+        e = sp_weights_save(path, w->s->params, stamp);
+    else if (e == SP_OK)
+        e = sp_optim_save(path, w->s->params, w->s->optim, stamp);
+    free(path);
+    return e;
+}
+
+/* Complete the folder, which the manifest does, and give it its name. */
+static sp_err complete(saving *w)
+{
+    char *final = sp_path(w->folder, "%s", w->name);
+    sp_err e = final ? describe(w) : no_memory();
+
+    for (int i = 0; e == SP_OK && i < SP_COMMON_FILES; i++)
+        e = save_common(w, i, &w->m.stamps[i]);
     if (e == SP_OK)
-        e = sp_manifest_write(folder, &m);
+        e = sp_manifest_write(w->temporary, &w->m);
     if (e == SP_OK)
-        e = sp_dir_sync(folder);
-    sp_manifest_free(&m);
+        e = sp_dir_sync(w->temporary);
+    if (e == SP_OK)
+        e = sp_rename_synced(w->temporary, final);
+    free(final);
     return e;
 }
 
 /* Remove a half-written folder without losing the text of what went wrong. */
-static sp_err give_up(const char *folder, sp_err e)
+static sp_err give_up(const saving *w, sp_err e)
 {
     char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
-    bool removed = sp_dir_remove(folder) == SP_OK;
+    bool removed =
+        w->rank > 0 || !w->temporary || sp_dir_remove(w->temporary) == SP_OK;
 
     if (text)
         sp_fail(e, "%s; the older checkpoints are as they were%s%s", text,
                 removed ? "" : ", beside the unfinished ",
-                removed ? "" : folder);
+                removed ? "" : w->temporary);
     free(text);
     return e;
 }
 
-static sp_err save_as(const char *folder, const char *name,
-                      const sp_checkpoint_args *a)
+/* Every rank writes its file. An error of one rank is that of all. */
+static sp_err save_ranks(saving *w)
 {
-    char *temporary = sp_path(folder, ".tmp-%s", name);
-    char *final = sp_path(folder, "%s", name);
-    sp_err e = temporary && final ? SP_OK : no_memory();
+    sp_comm *c = w->s->comm;
+    sp_on on = { SP_ALL, SP_CHANNEL_MAIN, SP_USE_SAVE };
+    sp_rank_stamp own = { 0 };
+    sp_err e = make(w);
 
+    w->m.ranks = w->ranks;
+    w->m.rank_stamps = calloc((size_t)w->ranks, sizeof *w->m.rank_stamps);
+    if (e == SP_OK && !w->m.rank_stamps)
+        e = no_memory();
+    SP_TRY(sp_agree(c, e));
+    SP_TRY(sp_shared_bytes(c, SP_USE_SAVE, w->name, sizeof w->name));
+    e = follow(w);
     if (e == SP_OK)
-        e = sp_dir_remove(temporary);
-    if (e == SP_OK)
-        e = sp_dir_make(temporary);
-    if (e == SP_OK) {
-        e = save_files(temporary, a);
-        if (e == SP_OK)
-            e = sp_rename_synced(temporary, final);
-        if (e != SP_OK)
-            e = give_up(temporary, e);
-    }
-    free(temporary);
-    free(final);
-    return e;
+        e = save_own(w, &own);
+    SP_TRY(sp_agree(c, e));
+    return sp_op_wait(c,
+                      sp_gather_all(c, on, &own, sizeof own, w->m.rank_stamps));
+}
+
+static sp_err save_all(saving *w)
+{
+    sp_statistics local = { 0 };
+    sp_err e;
+
+    SP_TRY(save_ranks(w));
+    SP_TRY(sp_statistics_average(&local, w->s, SP_USE_SAVE));
+    e = w->rank == 0 ? complete(w) : SP_OK;
+    sp_statistics_restore(&local);
+    return sp_agree(w->s->comm, e);
 }
 
 static sp_err point(const char *folder, const char *link, const char *target)
@@ -154,147 +227,24 @@ static sp_err point(const char *folder, const char *link, const char *target)
 
 sp_err sp_checkpoint_save(const sp_checkpoint_args *a)
 {
-    char *folder = sp_path(a->run, "checkpoints");
-    char name[NAME_ROOM];
-    sp_err e = SP_OK;
+    sp_comm *c = a->session->comm;
+    saving w = { .a = a,
+                 .s = a->session,
+                 .rank = sp_comm_rank(c),
+                 .ranks = sp_comm_ranks(c) };
+    sp_err e = save_all(&w);
 
-    if (!folder)
-        return no_memory();
-    free_name(folder, a->state->step, name);
-    e = save_as(folder, name, a);
-    if (e == SP_OK)
-        e = point(folder, "last", name);
-    if (e == SP_OK && a->best)
-        e = point(folder, "best", name);
-    free(folder);
-    return e;
-}
-
-/* Add to the error which other checkpoint would do instead. */
-static sp_err offer(sp_err e, const char *run, const char *folder,
-                    const char *offered)
-{
-    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
-    char *other = sp_rotate_other(run, folder);
-
-    if (text && other)
-        sp_fail(e,
-                "%s; %s %s (to resume from it: ln -sfn %s "
-                "%s/checkpoints/last)",
-                text, offered, other, other, run);
-    else if (text) /* the search may have put its own in place */
-        sp_fail(e, "%s", text);
-    free(other);
-    free(text);
-    return e;
-}
-
-sp_err sp_checkpoint_open(sp_checkpoint *c, const char *run, const char *name)
-{
-    sp_err e;
-
-    *c = (sp_checkpoint){ 0 };
-    if (!name[0] || name[0] == '.' || strchr(name, '/'))
-        return sp_fail(SP_EARG,
-                       "checkpoint \"%s\": give last, best or the name of a "
-                       "folder in %s/checkpoints",
-                       name, run);
-    c->folder = sp_path(run, "checkpoints/%s", name);
-    if (!c->folder)
-        return no_memory();
-    if (!sp_is_dir(c->folder)) {
-        e = sp_fail(SP_EARG, "%s: there is no such checkpoint", c->folder);
-        e = offer(e, run, c->folder, "there is");
+    if (e != SP_OK) {
+        e = give_up(&w, e);
     } else {
-        e = sp_manifest_read(c->folder, &c->manifest);
-        if (e == SP_EIO || e == SP_EFORMAT)
-            e = offer(e, run, c->folder, "use an older checkpoint:");
+        if (w.rank == 0)
+            e = point(w.folder, "last", w.name);
+        if (e == SP_OK && w.rank == 0 && a->best)
+            e = point(w.folder, "best", w.name);
+        e = sp_agree(c, e);
     }
-    if (e != SP_OK)
-        sp_checkpoint_close(c);
-    return e;
-}
-
-void sp_checkpoint_close(sp_checkpoint *c)
-{
-    free(c->folder);
-    sp_manifest_free(&c->manifest);
-    *c = (sp_checkpoint){ 0 };
-}
-
-sp_err sp_checkpoint_load(const sp_checkpoint *c, sp_params *p)
-{
-    char *path = sp_path(c->folder, "%s", sp_checkpoint_files[SP_FILE_MODEL]);
-    sp_err e = path ? sp_weights_load(path, p) : no_memory();
-
-    free(path);
-    return e;
-}
-
-static const char *kind(bool text) { return text ? "text" : "images"; }
-
-static const char *tokens_of(bool named, bool chars)
-{
-    return !named ? "made-up tokens" : chars ? "characters" : "words";
-}
-
-sp_err sp_checkpoint_fits(const sp_checkpoint *c, const sp_data_info *i)
-{
-    const sp_manifest *m = &c->manifest;
-
-    if (m->text != i->text)
-        return sp_fail(SP_ECONFIG, "%s: was trained on %s, the data are %s",
-                       c->folder, kind(m->text), kind(i->text));
-    if (m->classes != i->classes)
-        return sp_fail(SP_ECONFIG,
-                       "%s: was trained on %d classes or words, the data have "
-                       "%d: use the data that the run began with",
-                       c->folder, m->classes, i->classes);
-    if (m->text && (!m->class_names != !i->class_names || m->chars != i->chars))
-        return sp_fail(SP_ECONFIG,
-                       "%s: was trained on %s, the data are %s: use the data "
-                       "that the run began with",
-                       c->folder, tokens_of(m->class_names != NULL, m->chars),
-                       tokens_of(i->class_names != NULL, i->chars));
-    for (int k = 0; m->class_names && i->class_names && k < m->classes; k++)
-        if (strcmp(m->class_names[k], i->class_names[k]) != 0)
-            return sp_fail(SP_ECONFIG,
-                           "%s: number %d of its classes or words is \"%s\", "
-                           "in the data it is \"%s\": use the data that the "
-                           "run began with",
-                           c->folder, k, m->class_names[k], i->class_names[k]);
-    return SP_OK;
-}
-
-static sp_err load_optim(const sp_checkpoint *c, sp_session *s)
-{
-    const char *name = s->set.optimizer->entry.name;
-    char *path;
-    sp_err e;
-
-    if (strcmp(name, c->manifest.optimizer) != 0)
-        return sp_fail(SP_ECONFIG,
-                       "%s: was trained with optim.name=%s, not %s: to start "
-                       "anew from its weights, give model.init=%s/%s to a new "
-                       "run",
-                       c->folder, c->manifest.optimizer, name, c->folder,
-                       sp_checkpoint_files[SP_FILE_MODEL]);
-    path = sp_path(c->folder, "%s", sp_checkpoint_files[SP_FILE_OPTIM]);
-    e = path ? sp_optim_load(path, s->params, s->optim) : no_memory();
-    free(path);
-    return e;
-}
-
-sp_err sp_checkpoint_load_all(const sp_checkpoint *c, sp_session *s)
-{
-    char *path = sp_path(c->folder, "%s", sp_checkpoint_files[SP_FILE_RANK]);
-    sp_err e = path ? sp_checkpoint_load(c, s->params) : no_memory();
-
-    if (e == SP_OK)
-        e = sp_local_load(path, s->params,
-                          c->manifest.state.batch > 0 ? &s->train.carry : NULL);
-    if (e == SP_OK)
-        e = load_optim(c, s);
-    free(path);
+    sp_manifest_free(&w.m);
+    free(w.temporary);
+    free(w.folder);
     return e;
 }

@@ -22,20 +22,31 @@ typedef struct sp_checkpoint_args {
 } sp_checkpoint_args;
 
 /* Save a checkpoint and let `last` point to it. That of step 0 is called
- * `start`. Errors: SP_EIO, SP_ENOMEM; the older checkpoints then stay. */
+ * `start`. Collective: every rank writes its own file, rank 0 all else.
+ * model.safetensors has the average of the ranks' running statistics, which
+ * themselves stay as they are.
+ * Errors: SP_EIO, SP_ENOMEM, on all ranks if on one; the older checkpoints
+ * then stay. */
 SP_MUST sp_err sp_checkpoint_save(const sp_checkpoint_args *a);
 
-/* A checkpoint whose checksums were verified. */
+/* An open checkpoint. */
 typedef struct sp_checkpoint {
     char *folder;
     sp_manifest manifest;
 } sp_checkpoint;
 
-/* Open the checkpoint `name` of a run: "last", "best" or a folder's name.
- * Errors: SP_EARG when there is none of that name; SP_EIO and SP_EFORMAT when
- * it is damaged, naming an older one to use. */
+/* Open the checkpoint `name` of a run to use its weights: "last", "best" or a
+ * folder's name. The weights are checked by their checksum, other files by
+ * their sizes. Errors: SP_EARG when there is none of that name; SP_EIO and
+ * SP_EFORMAT when it is damaged, naming an older one to use. */
 SP_MUST sp_err sp_checkpoint_open(sp_checkpoint *c, const char *run,
                                   const char *name);
+
+/* Open it to go on from it: the checksums of all files are checked, which the
+ * ranks share (NULL: this process alone). All open the folder that rank 0
+ * finds. Collective. Errors: the same, on all ranks together. */
+SP_MUST sp_err sp_checkpoint_open_whole(sp_checkpoint *c, const char *run,
+                                        const char *name, sp_comm *comm);
 void sp_checkpoint_close(sp_checkpoint *c);
 
 /* Whether the data have the classes, or for text the vocabulary, that the
@@ -47,12 +58,17 @@ SP_MUST sp_err sp_checkpoint_fits(const sp_checkpoint *c,
 /* Read its weights, for evaluation. Errors: SP_EFORMAT for another model. */
 SP_MUST sp_err sp_checkpoint_load(const sp_checkpoint *c, sp_params *p);
 
-/* Read all that training goes on from: weights, this rank's statistics, the
- * optimizer's state, and within an epoch the states that text has left. Errors:
- * SP_EFORMAT for another model or batch, SP_ECONFIG for another optimizer. */
-SP_MUST sp_err sp_checkpoint_load_all(const sp_checkpoint *c, sp_session *s);
+/* Read all that training goes on from: weights, the optimizer's state and what
+ * is this rank's own (reshard.h). What that means on other ranks than it was
+ * saved by is said in `told`, an empty text, in lines for people; it is the
+ * caller's to free on success. Collective. Errors:
+ * SP_EFORMAT for another model or batch, SP_ECONFIG for another optimizer or
+ * compressor; on all ranks together. */
+SP_MUST sp_err sp_checkpoint_load_all(const sp_checkpoint *c, sp_session *s,
+                                      sp_text *told);
 
-/* Remove what writers that were killed left behind. */
+/* Remove what writers that were killed left behind. Not collective: for the
+ * rank that has locked the run. */
 SP_MUST sp_err sp_checkpoint_clean(const char *run);
 
 #endif

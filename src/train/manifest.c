@@ -7,11 +7,16 @@
 
 #include "base/files.h"
 
-const char *const sp_checkpoint_files[SP_CHECKPOINT_FILES] = {
+const char *const sp_common_files[SP_COMMON_FILES] = {
     [SP_FILE_MODEL] = "model.safetensors",
     [SP_FILE_OPTIM] = "optim.safetensors",
-    [SP_FILE_RANK] = "rank-0000.safetensors",
 };
+
+const char *sp_rank_file(char out[SP_RANK_FILE_ROOM], int rank)
+{
+    snprintf(out, SP_RANK_FILE_ROOM, "rank-%04d.safetensors", rank);
+    return out;
+}
 
 /* The last line, "...HEX"}, and its fixed length with the line end. */
 static const char seal_key[] = "\"manifest_sha256\":\"";
@@ -46,6 +51,31 @@ static void write_data(sp_json *j, const sp_manifest *m)
     sp_json_close(j);
 }
 
+static void write_stamp(sp_json *j, const sp_st_stamp *stamp)
+{
+    sp_json_int(j, "size", (int64_t)stamp->size);
+    sp_json_text(j, "sha256", stamp->sha256);
+}
+
+static void write_files(sp_json *j, const sp_manifest *m)
+{
+    char name[SP_RANK_FILE_ROOM];
+
+    sp_json_open(j, "files");
+    for (int i = 0; i < SP_COMMON_FILES; i++) {
+        sp_json_open(j, sp_common_files[i]);
+        write_stamp(j, &m->stamps[i]);
+        sp_json_close(j);
+    }
+    for (int r = 0; r < m->ranks; r++) {
+        sp_json_open(j, sp_rank_file(name, r));
+        write_stamp(j, &m->rank_stamps[r].stamp);
+        sp_json_bool(j, "keeps", m->rank_stamps[r].keeps);
+        sp_json_close(j);
+    }
+    sp_json_close(j);
+}
+
 static void write_body(sp_json *j, const sp_manifest *m)
 {
     sp_json_open(j, NULL);
@@ -55,20 +85,16 @@ static void write_body(sp_json *j, const sp_manifest *m)
     sp_json_text(j, "isa", m->isa);
     sp_json_text(j, "winograd", m->winograd);
     sp_json_text(j, "optimizer", m->optimizer);
+    sp_json_text(j, "compressor", m->compressor);
+    sp_json_bool(j, "dense", m->dense);
+    sp_json_int(j, "ranks", m->ranks);
     sp_json_int(j, "batches", m->batches);
     sp_json_int(j, "batch_size", m->batch);
     sp_json_open(j, "state");
     sp_train_state_write(j, &m->state);
     sp_json_close(j);
     write_data(j, m);
-    sp_json_open(j, "files");
-    for (int i = 0; i < SP_CHECKPOINT_FILES; i++) {
-        sp_json_open(j, sp_checkpoint_files[i]);
-        sp_json_int(j, "size", (int64_t)m->stamps[i].size);
-        sp_json_text(j, "sha256", m->stamps[i].sha256);
-        sp_json_close(j);
-    }
-    sp_json_close(j);
+    write_files(j, m);
     sp_json_text(j, "config", m->config);
     sp_json_close(j);
 }
@@ -149,24 +175,6 @@ static sp_err read_winograd(const sp_json_value *root, sp_manifest *m)
     return m->winograd ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
 }
 
-static sp_err read_stamps(const sp_json_value *root, sp_manifest *m)
-{
-    const sp_json_value *files, *file;
-    const char *hex;
-    int64_t size;
-
-    SP_TRY(sp_json_get(root, "files", SP_JSON_OBJECT, &files));
-    for (int i = 0; i < SP_CHECKPOINT_FILES; i++) {
-        SP_TRY(
-            sp_json_get(files, sp_checkpoint_files[i], SP_JSON_OBJECT, &file));
-        SP_TRY(sp_json_get_int(file, "size", &size));
-        SP_TRY(sp_json_get_text(file, "sha256", &hex));
-        m->stamps[i].size = (uint64_t)size;
-        snprintf(m->stamps[i].sha256, SP_HASH_HEX, "%s", hex);
-    }
-    return SP_OK;
-}
-
 static sp_err read_size(const sp_json_value *object, const char *key, int *out)
 {
     int64_t value;
@@ -177,6 +185,63 @@ static sp_err read_size(const sp_json_value *object, const char *key, int *out)
                        object->where, key, (long long)value, SIZE_LIMIT);
     *out = (int)value;
     return SP_OK;
+}
+
+static sp_err read_stamp(const sp_json_value *files, const char *name,
+                         sp_st_stamp *stamp, const sp_json_value **file)
+{
+    const char *hex;
+    int64_t size;
+
+    SP_TRY(sp_json_get(files, name, SP_JSON_OBJECT, file));
+    SP_TRY(sp_json_get_int(*file, "size", &size));
+    SP_TRY(sp_json_get_text(*file, "sha256", &hex));
+    stamp->size = (uint64_t)size;
+    snprintf(stamp->sha256, SP_HASH_HEX, "%s", hex);
+    return SP_OK;
+}
+
+static sp_err read_files(const sp_json_value *root, int64_t format,
+                         sp_manifest *m)
+{
+    const sp_json_value *files, *file;
+    char name[SP_RANK_FILE_ROOM];
+
+    SP_TRY(sp_json_get(root, "files", SP_JSON_OBJECT, &files));
+    for (int i = 0; i < SP_COMMON_FILES; i++)
+        SP_TRY(read_stamp(files, sp_common_files[i], &m->stamps[i], &file));
+    if ((size_t)m->ranks > files->count)
+        return sp_fail(SP_EFORMAT, "%s: ranks is %d, but files has %zu",
+                       root->where, m->ranks, files->count);
+    m->rank_stamps = calloc((size_t)m->ranks, sizeof *m->rank_stamps);
+    if (!m->rank_stamps)
+        return sp_fail(SP_ENOMEM, "out of memory");
+    for (int r = 0; r < m->ranks; r++) {
+        sp_rank_stamp *s = &m->rank_stamps[r];
+
+        SP_TRY(read_stamp(files, sp_rank_file(name, r), &s->stamp, &file));
+        if (format > 1)
+            SP_TRY(sp_json_get_bool(file, "keeps", &s->keeps));
+    }
+    return SP_OK;
+}
+
+/* Who trained, and how gradients went between them. */
+static sp_err read_ranks(const sp_json_value *root, int64_t format,
+                         sp_manifest *m)
+{
+    if (format > 1) {
+        SP_TRY(read_size(root, "ranks", &m->ranks));
+        SP_TRY(sp_json_get_bool(root, "dense", &m->dense));
+        SP_TRY(read_text(root, "compressor", &m->compressor));
+    } else {
+        m->ranks = 1;
+        m->dense = true;
+        m->compressor = sp_copy("none", 4);
+        if (!m->compressor)
+            return sp_fail(SP_ENOMEM, "out of memory");
+    }
+    return read_files(root, format, m);
 }
 
 static sp_err read_names(const sp_json_value *data, sp_manifest *m)
@@ -232,11 +297,11 @@ static sp_err read_body(const sp_json_value *root, sp_manifest *m)
 
     SP_TRY(sp_json_get_int(root, "format", &format));
     SP_TRY(sp_json_get_text(root, "sprat", &version));
-    if (format != SP_CHECKPOINT_FORMAT)
+    if (format < 1 || format > SP_CHECKPOINT_FORMAT)
         return sp_fail(SP_EFORMAT,
                        "%s: written by sprat %s in checkpoint format %lld, "
-                       "this is sprat %s, which reads format %d: use that "
-                       "version",
+                       "this is sprat %s, which reads formats 1 to %d: use "
+                       "that version",
                        root->where, version, (long long)format, SP_VERSION,
                        SP_CHECKPOINT_FORMAT);
     SP_TRY(sp_json_get_text(root, "stage", &stage));
@@ -250,32 +315,11 @@ static sp_err read_body(const sp_json_value *root, sp_manifest *m)
     SP_TRY(sp_json_get_int(root, "batches", &m->batches));
     SP_TRY(sp_json_get_int(root, "batch_size", &m->batch));
     SP_TRY(read_data(root, m));
-    SP_TRY(read_stamps(root, m));
+    SP_TRY(read_ranks(root, format, m));
     SP_TRY(read_text(root, "isa", &m->isa));
     SP_TRY(read_winograd(root, m));
     SP_TRY(read_text(root, "optimizer", &m->optimizer));
     return read_text(root, "config", &m->config);
-}
-
-static sp_err check_file(const char *folder, const char *name,
-                         const sp_st_stamp *stamp)
-{
-    char hex[SP_HASH_HEX];
-    uint64_t size;
-    char *path = sp_path(folder, "%s", name);
-    sp_err e = path ? sp_file_hash(path, hex, &size)
-                    : sp_fail(SP_ENOMEM, "out of memory");
-
-    if (e == SP_OK && size != stamp->size)
-        e = sp_fail(SP_EFORMAT,
-                    "%s: has %" PRIu64 " bytes, %" PRIu64 " were written", path,
-                    size, stamp->size);
-    else if (e == SP_OK && strcmp(hex, stamp->sha256) != 0)
-        e = sp_fail(SP_EFORMAT,
-                    "%s: its bytes have changed since it was written (SHA-256)",
-                    path);
-    free(path);
-    return e;
 }
 
 sp_err sp_manifest_read(const char *folder, sp_manifest *m)
@@ -295,8 +339,6 @@ sp_err sp_manifest_read(const char *folder, sp_manifest *m)
         e = sp_json_parse(&doc, path, bytes, size);
     if (e == SP_OK)
         e = read_body(sp_json_root(doc), m);
-    for (int i = 0; e == SP_OK && i < SP_CHECKPOINT_FILES; i++)
-        e = check_file(folder, sp_checkpoint_files[i], &m->stamps[i]);
     if (e != SP_OK)
         sp_manifest_free(m);
     sp_json_doc_free(doc);
@@ -310,6 +352,8 @@ void sp_manifest_free(sp_manifest *m)
     for (int i = 0; m->class_names && i < m->classes; i++)
         free(m->class_names[i]);
     free(m->class_names);
+    free(m->rank_stamps);
+    free(m->compressor);
     free(m->config);
     free(m->isa);
     free(m->winograd);

@@ -7,16 +7,32 @@
 #include "base/safetensors.h"
 #include "train/state.h"
 
-enum { SP_CHECKPOINT_FORMAT = 1, SP_CHECKPOINT_FILES = 3 };
+/* Format 1 was that of runs on one rank without a compressor, and can still be
+ * read. */
+enum { SP_CHECKPOINT_FORMAT = 2, SP_COMMON_FILES = 2 };
 
-/* The files of a checkpoint, in the order of sp_manifest.stamps. */
-enum { SP_FILE_MODEL, SP_FILE_OPTIM, SP_FILE_RANK };
-extern const char *const sp_checkpoint_files[SP_CHECKPOINT_FILES];
+/* The files of all ranks together, in the order of sp_manifest.stamps. */
+enum { SP_FILE_MODEL, SP_FILE_OPTIM };
+extern const char *const sp_common_files[SP_COMMON_FILES];
+
+/* A rank's own file: "rank-0003.safetensors". */
+enum { SP_RANK_FILE_ROOM = 40 };
+const char *sp_rank_file(char out[SP_RANK_FILE_ROOM], int rank);
+
+typedef struct sp_rank_stamp {
+    sp_st_stamp stamp;
+    bool keeps; /* arrays of the compressor are in it */
+} sp_rank_stamp;
 
 typedef struct sp_manifest {
-    sp_st_stamp stamps[SP_CHECKPOINT_FILES];
-    char *config;    /* the effective configuration, YAML */
-    char *isa;       /* the instruction set that computed it */
+    sp_st_stamp stamps[SP_COMMON_FILES];
+    int ranks;                  /* that trained, and ... */
+    sp_rank_stamp *rank_stamps; /* ... the file of each */
+    char *compressor;           /* its name */
+    bool dense;   /* up to here nothing was compressed: the optimizer holds all
+                     momentum */
+    char *config; /* the effective configuration, YAML */
+    char *isa;    /* the instruction set that computed it */
     char *winograd;  /* the tiles that were chosen: sp_graph_tiles() */
     char *optimizer; /* whose state optim.safetensors is */
     int64_t batches; /* of an epoch, and ... */
@@ -32,10 +48,17 @@ typedef struct sp_manifest {
 /* Write `m` into a checkpoint's folder, synced. */
 SP_MUST sp_err sp_manifest_write(const char *folder, const sp_manifest *m);
 
-/* Read it, and check that the files are those it speaks of. On success the
- * texts are freed by sp_manifest_free().
+/* Read it. On success what it owns is freed by sp_manifest_free().
  * Errors: SP_EIO, SP_EFORMAT naming the file and what is wrong. */
 SP_MUST sp_err sp_manifest_read(const char *folder, sp_manifest *m);
 void sp_manifest_free(sp_manifest *m);
+
+/* Check that the files are those that the manifest speaks of: the weights by
+ * their checksum, the others by their sizes. Errors: SP_EIO, SP_EFORMAT. */
+SP_MUST sp_err sp_manifest_check(const char *folder, const sp_manifest *m);
+
+/* Check all by their checksums, of which this is share `rank` of `ranks`. */
+SP_MUST sp_err sp_manifest_check_all(const char *folder, const sp_manifest *m,
+                                     int rank, int ranks);
 
 #endif

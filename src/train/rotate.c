@@ -140,11 +140,11 @@ sp_err sp_rotate(const char *run, int keep)
 static bool is_complete(const char *folder, const char *name)
 {
     char *path = sp_path(folder, "%s", name);
-    sp_manifest m;
-    bool complete = path && sp_manifest_read(path, &m) == SP_OK;
+    sp_manifest m = { 0 };
+    bool complete = path && sp_manifest_read(path, &m) == SP_OK &&
+                    sp_manifest_check(path, &m) == SP_OK;
 
-    if (complete)
-        sp_manifest_free(&m);
+    sp_manifest_free(&m);
     free(path);
     return complete;
 }

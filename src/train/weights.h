@@ -5,7 +5,6 @@
 #include "base/safetensors.h"
 #include "optim/optim.h"
 #include "sprat/graph.h"
-#include "train/carry.h"
 
 /* Write all values: parameters and buffers, in recording order. The file
  * depends on nothing else. `stamp` may be NULL. */
@@ -17,12 +16,6 @@ SP_MUST sp_err sp_weights_save(const char *path, const sp_params *p,
  * these tensors. Errors: SP_EIO, SP_EFORMAT naming every tensor that is
  * missing, extra or of another shape. */
 SP_MUST sp_err sp_weights_load(const char *path, sp_params *p);
-
-/* The same for what is a rank's own: buffers, and the states that are carried
- * on (rows of each; NULL for none). */
-SP_MUST sp_err sp_local_save(const char *path, const sp_params *p,
-                             const sp_carry *carry, sp_st_stamp *stamp);
-SP_MUST sp_err sp_local_load(const char *path, sp_params *p, sp_carry *carry);
 
 /* The same for an optimizer's state, as NAME.momentum_buffer and so on. */
 SP_MUST sp_err sp_optim_save(const char *path, const sp_params *p,
