@@ -103,12 +103,12 @@ START_TEST(one_process_at_a_time)
     ck_assert_int_eq(create(&first, "x/y/run", false), SP_OK);
     ck_assert(sp_is_dir(runs_path(&r, "x/y/run", "checkpoints")));
     sp_scratch_write(r.folder, "x/y/run/config.yaml", "", 0);
-    ck_assert_int_eq(sp_rundir_open(&second, first.path), SP_EARG);
+    ck_assert_int_eq(sp_rundir_open(&second, first.path, NULL), SP_EARG);
     ck_assert(runs_error("another process"));
     ck_assert_int_eq(create(&second, "x/y/run", true), SP_EARG);
     ck_assert(runs_error("another process"));
     sp_rundir_close(&first);
-    ck_assert_int_eq(sp_rundir_open(&second, runs_path(&r, "x/y", "run")),
+    ck_assert_int_eq(sp_rundir_open(&second, runs_path(&r, "x/y", "run"), NULL),
                      SP_OK);
     sp_rundir_close(&second);
 }

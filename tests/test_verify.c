@@ -24,7 +24,7 @@ static void tear_down(void) { runs_free(&r); }
 
 static sp_err verify(int64_t steps, int *compared)
 {
-    return sp_verify(r.registry, runs_path(&r, "a", ""), steps, compared);
+    return sp_verify(r.registry, runs_path(&r, "a", ""), steps, NULL, compared);
 }
 
 START_TEST(a_sound_run_replays)
@@ -104,7 +104,7 @@ static sp_err verify_b(void)
 {
     int compared = 0;
 
-    return sp_verify(r.registry, runs_path(&r, "b", ""), 100, &compared);
+    return sp_verify(r.registry, runs_path(&r, "b", ""), 100, NULL, &compared);
 }
 
 static const char *const chosen = "layer1.0.conv1=444",

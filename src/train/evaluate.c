@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "data/loader.h"
+#include "train/shared.h"
+#include "train/statistics.h"
 #include "train/trained.h"
 
 enum { TOP = 5 };
@@ -72,25 +74,106 @@ static void score_batch(sp_session *s, const sp_batch *b, sums *sum)
         rank_images(s, b, sum);
 }
 
-static sp_err score_part(sp_session *s, sp_loader *l, sp_must_stop stop,
+/* What the ranks tell each other at each batch, so that all leave together. */
+typedef struct calls {
+    double stop, failed;
+} calls;
+
+enum { CALLS = sizeof(calls) / sizeof(double) };
+
+/* One batch; *end: it was none, for all ranks alike. The calls travel while it
+ * is computed. */
+static sp_err score_next(sp_session *s, sp_loader *l, bool stop, sums *sum,
+                         bool *end)
+{
+    sp_on on = { SP_ALL, SP_CHANNEL_MAIN, SP_USE_EVALUATE };
+    bool alone = sp_comm_ranks(s->comm) == 1;
+    sp_pending *pending = NULL;
+    calls all = { .stop = stop };
+    sp_batch b;
+    sp_err e;
+
+    if (alone && stop)
+        return sp_fail(SP_ESTOPPED, "stopped during evaluation");
+    e = sp_loader_next(l, &b);
+    all.failed = e != SP_OK;
+    *end = e == SP_OK && b.end;
+    if (!alone)
+        pending = sp_sum_doubles(s->comm, on, &all.stop, CALLS);
+    if (e == SP_OK && !b.end)
+        score_batch(s, &b, sum);
+    if (alone)
+        return e;
+    SP_TRY(sp_op_wait(s->comm, pending));
+    if (all.failed > 0)
+        return sp_agree(s->comm, e);
+    if (all.stop > 0)
+        return sp_fail(SP_ESTOPPED, "stopped during evaluation");
+    return SP_OK;
+}
+
+static sp_err score_part(sp_session *s, sp_part part, sp_must_stop stop,
                          const void *arg, sums *sum)
 {
-    sp_batch b;
+    sp_loader *l = NULL;
+    bool end = false;
+    sp_err e;
 
-    for (;;) {
-        if (stop && stop(arg))
-            return sp_fail(SP_ESTOPPED, "stopped during evaluation");
-        SP_TRY(sp_loader_next(l, &b));
-        if (b.end)
-            return SP_OK;
-        score_batch(s, &b, sum);
-    }
+    e = sp_loader_new(&l, &(sp_loader_opt){
+                              .data = s->data,
+                              .part = part,
+                              .batch = (size_t)s->set.train->eval_batch,
+                              .steps = s->eval.steps,
+                              .scoring = true,
+                              .rank = sp_comm_rank(s->comm),
+                              .ranks = sp_comm_ranks(s->comm),
+                          });
+    e = sp_agree(s->comm, e);
+    while (e == SP_OK && !end)
+        e = score_next(s, l, stop && stop(arg), sum, &end);
+    sp_loader_free(l);
+    return e;
+}
+
+/* Add up what the ranks have counted. */
+static sp_err add_ranks(sp_comm *c, sums *sum)
+{
+    sp_on on = { SP_ALL, SP_CHANNEL_MAIN, SP_USE_EVALUATE };
+    double x[] = { sum->loss, (double)sum->count, (double)sum->top1,
+                   (double)sum->top5 };
+
+    if (sp_comm_ranks(c) == 1)
+        return SP_OK;
+    SP_TRY(sp_op_wait(c, sp_sum_doubles(c, on, x, sizeof x / sizeof *x)));
+    *sum = (sums){ .loss = x[0],
+                   .count = (size_t)x[1],
+                   .top1 = (size_t)x[2],
+                   .top5 = (size_t)x[3] };
+    return SP_OK;
+}
+
+static sp_scores scores_of(const sp_session *s, const sums *sum)
+{
+    double count = (double)sum->count;
+    sp_scores out = { .count = sum->count,
+                      .loss = sum->loss / count,
+                      .top1 = NAN,
+                      .top5 = NAN,
+                      .ppl = NAN };
+
+    if (s->info.text)
+        out.ppl = sp_perplexity(out.loss);
+    else
+        out.top1 = 100.0 * (double)sum->top1 / count;
+    if (!s->info.text && s->classes > TOP)
+        out.top5 = 100.0 * (double)sum->top5 / count;
+    return out;
 }
 
 sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
                    const void *arg, sp_scores *out)
 {
-    sp_loader *l = NULL;
+    sp_statistics local;
     sums sum = { 0 };
     sp_err e;
 
@@ -99,33 +182,14 @@ sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
             SP_EARG, "the %s part of data set %s is empty%s",
             sp_part_name(part), s->set.set->entry.name,
             part == SP_PART_VALID && !s->info.text ? ": data.valid is 0" : "");
-    e = sp_loader_new(&l, &(sp_loader_opt){
-                              .data = s->data,
-                              .part = part,
-                              .batch = (size_t)s->eval.rows,
-                              .steps = s->eval.steps,
-                              .scoring = true,
-                              .ranks = 1,
-                          });
+    SP_TRY(sp_statistics_average(&local, s, SP_USE_EVALUATE));
+    e = score_part(s, part, stop, arg, &sum);
+    sp_statistics_restore(&local);
     if (e == SP_OK)
-        e = score_part(s, l, stop, arg, &sum);
-    sp_loader_free(l);
-    if (e != SP_OK)
-        return e;
-    *out = (sp_scores){
-        .count = sum.count,
-        .loss = sum.loss / (double)sum.count,
-        .top1 = NAN,
-        .top5 = NAN,
-        .ppl = NAN,
-    };
-    if (s->info.text)
-        out->ppl = sp_perplexity(out->loss);
-    else
-        out->top1 = 100.0 * (double)sum.top1 / (double)sum.count;
-    if (!s->info.text && s->classes > TOP)
-        out->top5 = 100.0 * (double)sum.top5 / (double)sum.count;
-    return SP_OK;
+        e = add_ranks(s->comm, &sum);
+    if (e == SP_OK)
+        *out = scores_of(s, &sum);
+    return e;
 }
 
 sp_err sp_eval(const sp_registry *r, const char *run, const char *checkpoint,

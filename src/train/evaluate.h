@@ -10,8 +10,11 @@ typedef bool (*sp_must_stop)(const void *arg);
 /* Score every sample of a part once, in its order, without augmentation, with
  * the session's evaluation program; of text, every token but the first, in
  * train.eval_batch columns that each begin with states of zero. `stop` (may be
- * NULL) is asked before each batch. Errors: SP_EARG for an empty part,
- * SP_ESTOPPED, those of reading. */
+ * NULL) is asked before each batch.
+ * Collective: the session's ranks share each batch and get the same scores,
+ * with the average of their running statistics; all stop if one is to.
+ * Errors: SP_EARG for an empty part, SP_ESTOPPED, those of reading, on all
+ * ranks together. */
 SP_MUST sp_err sp_evaluate(sp_session *s, sp_part part, sp_must_stop stop,
                            const void *arg, sp_scores *out);
 

@@ -2,6 +2,7 @@
  * ended: what is chosen by must not be tested on. */
 #include <math.h>
 
+#include "dist/agree.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
@@ -16,11 +17,12 @@ bool sp_trainer_tests_last(const sp_trainer *t)
 
 static sp_err load_best(sp_trainer *t)
 {
+    sp_comm *comm = t->session.comm;
     sp_checkpoint k;
     sp_err e;
 
-    SP_TRY(sp_checkpoint_open(&k, t->dir.path, "best"));
-    e = sp_checkpoint_load(&k, t->session.params);
+    SP_TRY(sp_checkpoint_open_whole(&k, t->dir.path, "best", comm));
+    e = sp_agree(comm, sp_checkpoint_load(&k, t->session.params));
     sp_checkpoint_close(&k);
     return e;
 }

@@ -24,6 +24,8 @@ sp_err sp_metrics_step(sp_metrics *m, const sp_step_line *line)
 {
     sp_json j = { 0 };
 
+    if (!m->metrics)
+        return SP_OK;
     sp_json_open(&j, NULL);
     sp_json_text(&j, "kind", "step");
     sp_json_int(&j, "epoch", line->epoch);
@@ -42,6 +44,8 @@ sp_err sp_metrics_epoch(sp_metrics *m, const sp_epoch_line *line)
 {
     sp_json j = { 0 };
 
+    if (!m->metrics)
+        return SP_OK;
     sp_json_open(&j, NULL);
     sp_json_text(&j, "kind", "epoch");
     sp_epoch_line_write(&j, line);
@@ -53,6 +57,8 @@ sp_err sp_metrics_hash(sp_metrics *m, int64_t step, const char hex[SP_HASH_HEX])
 {
     sp_json j = { 0 };
 
+    if (!m->hashes)
+        return SP_OK;
     sp_json_open(&j, NULL);
     sp_json_int(&j, "step", step);
     sp_json_text(&j, "hash", hex);

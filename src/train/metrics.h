@@ -30,14 +30,15 @@ typedef struct sp_step_line {
     double norm, items_per_s;
 } sp_step_line;
 
-/* Append one line, which is in the file when the call returns. Errors:
- * SP_EIO. */
+/* Append one line, which is in the file when the call returns. With files that
+ * are not open, as on all ranks but 0, nothing. Errors: SP_EIO. */
 SP_MUST sp_err sp_metrics_step(sp_metrics *m, const sp_step_line *line);
 SP_MUST sp_err sp_metrics_epoch(sp_metrics *m, const sp_epoch_line *line);
 SP_MUST sp_err sp_metrics_hash(sp_metrics *m, int64_t step,
                                const char hex[SP_HASH_HEX]);
 
-/* The hash of all parameters and buffers. */
+/* The hash of all parameters and buffers. Running statistics differ from rank
+ * to rank: a run has the hashes of rank 0. */
 void sp_params_hash(const sp_params *p, char hex[SP_HASH_HEX]);
 
 /* The hashes of a run, by step. */

@@ -12,8 +12,9 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "train/shared.h"
 
-enum { NAME_TRIES = 100 };
+enum { NAME_TRIES = 100, SIGN_ROOM = 128 };
 
 char *sp_rundir_config(const char *run) { return sp_path(run, "config.yaml"); }
 
@@ -31,7 +32,25 @@ sp_err sp_rundir_check(const char *path)
                    "%s: not the folder of a run: it has no config.yaml", path);
 }
 
-static sp_err take_lock(sp_rundir *d)
+/* Who holds the lock, in the file itself: other ranks must find it there. */
+static sp_err sign(int lock, const char *path, char text[SIGN_ROOM])
+{
+    struct timespec now;
+    char host[SIGN_ROOM / 2] = "";
+    size_t n;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    gethostname(host, sizeof host - 1);
+    snprintf(text, SIGN_ROOM, "%s %lld %lld.%09ld\n", host, (long long)getpid(),
+             (long long)now.tv_sec, now.tv_nsec);
+    n = strlen(text);
+    if (ftruncate(lock, 0) != 0 || pwrite(lock, text, n, 0) != (ssize_t)n ||
+        fsync(lock) != 0)
+        return sp_io_fail("write to", path);
+    return SP_OK;
+}
+
+static sp_err take_lock(sp_rundir *d, char text[SIGN_ROOM])
 {
     char *path = sp_path(d->path, ".lock");
     sp_err e = SP_OK;
@@ -48,8 +67,28 @@ static sp_err take_lock(sp_rundir *d)
                           "for it, or stop it",
                           d->path)
                 : sp_io_fail("lock", path);
+    else
+        e = sign(d->lock, path, text);
     free(path);
     return e;
+}
+
+/* The other ranks learn the path of the folder that rank 0 has opened, or why
+ * it has not, and look whether it is theirs, too. */
+static sp_err join(sp_rundir *d, sp_comm *c, char text[SIGN_ROOM], sp_err e)
+{
+    char *path = NULL;
+
+    SP_TRY(sp_agree(c, e));
+    SP_TRY(sp_shared_text(c, SP_USE_CHECK, &d->path));
+    SP_TRY(sp_shared_bytes(c, SP_USE_CHECK, text, SIGN_ROOM));
+    if (sp_comm_rank(c) > 0) {
+        path = sp_path(d->path, ".lock");
+        e = path ? sp_shared_wait(path, text)
+                 : sp_fail(SP_ENOMEM, "out of memory");
+        free(path);
+    }
+    return sp_agree(c, e);
 }
 
 void sp_rundir_close(sp_rundir *d)
@@ -60,14 +99,22 @@ void sp_rundir_close(sp_rundir *d)
     *d = (sp_rundir){ .lock = -1 };
 }
 
-sp_err sp_rundir_open(sp_rundir *d, const char *path)
+static sp_err open_first(sp_rundir *d, const char *path, char text[SIGN_ROOM])
 {
-    sp_err e;
-
-    *d = (sp_rundir){ .lock = -1 };
     SP_TRY(sp_rundir_check(path));
     d->path = sp_copy(path, strlen(path));
-    e = d->path ? take_lock(d) : sp_fail(SP_ENOMEM, "out of memory");
+    return d->path ? take_lock(d, text) : sp_fail(SP_ENOMEM, "out of memory");
+}
+
+sp_err sp_rundir_open(sp_rundir *d, const char *path, sp_comm *c)
+{
+    char text[SIGN_ROOM] = "";
+    sp_err e = SP_OK;
+
+    *d = (sp_rundir){ .lock = -1 };
+    if (sp_comm_rank(c) == 0)
+        e = open_first(d, path, text);
+    e = join(d, c, text, e);
     if (e != SP_OK)
         sp_rundir_close(d);
     return e;
@@ -149,11 +196,12 @@ static sp_err check_own(const char *path)
 static sp_err clear(const char *path)
 {
     sp_rundir old = { .lock = -1 };
+    char text[SIGN_ROOM];
     sp_err e;
 
     SP_TRY(check_own(path));
     old.path = sp_copy(path, strlen(path));
-    e = old.path ? take_lock(&old) : sp_fail(SP_ENOMEM, "out of memory");
+    e = old.path ? take_lock(&old, text) : sp_fail(SP_ENOMEM, "out of memory");
     sp_rundir_close(&old);
     return e == SP_OK ? sp_dir_remove(path) : e;
 }
@@ -179,25 +227,23 @@ static sp_err occupied(const char *path)
 }
 
 /* The lock comes first, as the mark of a run's folder. */
-static sp_err make(sp_rundir *d)
+static sp_err make(sp_rundir *d, char text[SIGN_ROOM])
 {
     char *checkpoints = sp_path(d->path, "checkpoints");
     sp_err e = checkpoints ? sp_dir_make(d->path)
                            : sp_fail(SP_ENOMEM, "out of memory");
 
     if (e == SP_OK)
-        e = take_lock(d);
+        e = take_lock(d, text);
     if (e == SP_OK)
         e = sp_dir_make(checkpoints);
     free(checkpoints);
     return e;
 }
 
-sp_err sp_rundir_create(sp_rundir *d, const sp_job *job)
+static sp_err create_first(sp_rundir *d, const sp_job *job,
+                           char text[SIGN_ROOM])
 {
-    sp_err e = SP_OK;
-
-    *d = (sp_rundir){ .lock = -1 };
     if (job->run) {
         d->path = sp_copy(job->run, strlen(job->run));
         if (!d->path)
@@ -205,12 +251,21 @@ sp_err sp_rundir_create(sp_rundir *d, const sp_job *job)
     } else {
         SP_TRY(default_path(job->name ? job->name : "run", &d->path));
     }
-    if (access(d->path, F_OK) == 0) {
-        e = job->overwrite && sp_is_dir(d->path) ? clear(d->path)
-                                                 : occupied(d->path);
-    }
-    if (e == SP_OK)
-        e = make(d);
+    if (access(d->path, F_OK) == 0)
+        SP_TRY(job->overwrite && sp_is_dir(d->path) ? clear(d->path)
+                                                    : occupied(d->path));
+    return make(d, text);
+}
+
+sp_err sp_rundir_create(sp_rundir *d, const sp_job *job)
+{
+    char text[SIGN_ROOM] = "";
+    sp_err e = SP_OK;
+
+    *d = (sp_rundir){ .lock = -1 };
+    if (sp_comm_rank(job->comm) == 0)
+        e = create_first(d, job, text);
+    e = join(d, job->comm, text, e);
     if (e != SP_OK)
         sp_rundir_close(d);
     return e;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "dist/agree.h"
 #include "train/checkpoint.h"
 #include "train/config_text.h"
 #include "train/step.h"
@@ -28,7 +29,7 @@ static const sp_hash_line *line_at(const replay *r, int64_t step)
     return NULL;
 }
 
-static sp_err compare(replay *r)
+static sp_err compare_first(replay *r)
 {
     int64_t step = r->trainer.state.step;
     const sp_hash_line *line = line_at(r, step);
@@ -48,6 +49,19 @@ static sp_err compare(replay *r)
     return SP_OK;
 }
 
+/* The hashes are rank 0's. */
+static sp_err compare(replay *r)
+{
+    sp_comm *comm = r->trainer.job->comm;
+    sp_err e = SP_OK;
+
+    if (r->trainer.state.step % SP_HASH_STEPS != 0)
+        return SP_OK;
+    if (sp_comm_rank(comm) == 0)
+        e = compare_first(r);
+    return sp_agree(comm, e);
+}
+
 /* Schedules that watch results are told them, as in the run. */
 static sp_err end_epoch(sp_trainer *t)
 {
@@ -62,14 +76,15 @@ static sp_err end_epoch(sp_trainer *t)
 static sp_err step(replay *r)
 {
     sp_trainer *t = &r->trainer;
+    sp_step_at at = { .step = t->state.step, .lr = sp_trainer_rate(t) };
     sp_step_result result;
     sp_batch b;
 
-    SP_TRY(sp_loader_next(t->loader, &b));
+    SP_TRY(sp_agree(t->job->comm, sp_loader_next(t->loader, &b)));
     if (b.end)
         return end_epoch(t);
-    SP_TRY(sp_train_step(&t->session, &b, t->state.step, sp_trainer_rate(t),
-                         &result));
+    at.progress = sp_trainer_progressed(t);
+    SP_TRY(sp_train_step(&t->session, &b, &at, &result));
     t->state.step++;
     t->state.batch = (int64_t)b.index + 1;
     return compare(r);
@@ -82,28 +97,54 @@ static sp_err replay_steps(replay *r)
     return SP_OK;
 }
 
+static sp_err read_hashes(replay *r, const char *run)
+{
+    SP_TRY(sp_hashes_read(run, &r->lines, &r->count));
+    for (size_t i = 0; i < r->count; i++)
+        if (r->lines[i].step <= r->steps)
+            return SP_OK;
+    return sp_fail(SP_EARG,
+                   "%s: has no parameter hash within its first %" PRId64
+                   " steps: there is one every %d steps, so a run (and "
+                   "--steps) must have at least as many",
+                   run, r->steps, SP_HASH_STEPS);
+}
+
+/* Other ranks would see other shares of each batch. */
+static sp_err check_ranks(const char *run, const sp_manifest *m, sp_comm *comm)
+{
+    int ranks = sp_comm_ranks(comm);
+
+    if (m->ranks == ranks)
+        return SP_OK;
+    return sp_fail(SP_EARG,
+                   "%s: began on %d rank%s, here there %s %d: replay it with "
+                   "`mpirun -n %d sprat verify %s`",
+                   run, m->ranks, m->ranks == 1 ? "" : "s",
+                   ranks == 1 ? "is" : "are", ranks, m->ranks, run);
+}
+
 static sp_err open_replay(replay *r, const sp_config *c, const char *run,
                           const sp_checkpoint *start)
 {
-    bool some = false;
+    sp_trainer *t = &r->trainer;
+    sp_comm *comm = t->job->comm;
+    sp_err e = SP_OK;
 
-    SP_TRY(sp_hashes_read(run, &r->lines, &r->count));
-    for (size_t i = 0; i < r->count; i++)
-        some = some || r->lines[i].step <= r->steps;
-    if (!some)
-        return sp_fail(SP_EARG,
-                       "%s: has no parameter hash within its first %" PRId64
-                       " steps: there is one every %d steps, so a run (and "
-                       "--steps) must have at least as many",
-                       run, r->steps, SP_HASH_STEPS);
+    if (sp_comm_rank(comm) == 0)
+        e = read_hashes(r, run);
+    SP_TRY(sp_agree(comm, e));
     SP_TRY(
-        sp_session_open(&r->trainer.session, c,
+        sp_session_open(&t->session, c,
                         (sp_session_opt){ .train = true,
                                           .eval = true,
                                           .data = true,
+                                          .comm = comm,
                                           .tiles = start->manifest.winograd }));
-    SP_TRY(sp_checkpoint_fits(start, &r->trainer.session.info));
-    return sp_trainer_load(&r->trainer);
+    e = sp_checkpoint_fits(start, &t->session.info);
+    if (e == SP_OK)
+        e = sp_trainer_load(t);
+    return sp_agree(comm, e);
 }
 
 /* The configuration that the run began with: a resume may have changed
@@ -137,18 +178,20 @@ static sp_err first_config(sp_config **c, const sp_registry *r,
 }
 
 sp_err sp_verify(const sp_registry *r, const char *run, int64_t steps,
-                 int *compared)
+                 sp_comm *comm, int *compared)
 {
-    sp_job job = { .run = run };
+    sp_job job = { .run = run, .comm = comm };
     replay all = { .trainer = sp_trainer_start(&job), .steps = steps };
     sp_checkpoint start = { 0 };
     sp_config *c = NULL;
-    sp_err e = sp_rundir_check(run);
+    sp_err e = sp_agree(comm, sp_rundir_check(run));
 
     if (e == SP_OK)
-        e = sp_checkpoint_open(&start, run, "start");
+        e = sp_checkpoint_open_whole(&start, run, "start", comm);
     if (e == SP_OK)
-        e = first_config(&c, r, &start.manifest);
+        e = check_ranks(run, &start.manifest, comm);
+    if (e == SP_OK)
+        e = sp_agree(comm, first_config(&c, r, &start.manifest));
     if (e == SP_OK)
         e = open_replay(&all, c, run, &start);
     if (e == SP_OK)
