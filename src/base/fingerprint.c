@@ -1,11 +1,12 @@
-/* Sixteen words at a time. */
+/* Eight words at a time. */
 #include "base/fingerprint.h"
 
 #include <string.h>
 
-enum { LANES = 16 };
+enum { LANES = 8 };
 
-static const uint32_t prime1 = 0x9E3779B1u, prime2 = 0x85EBCA77u;
+static const uint64_t prime1 = 0x9E3779B185EBCA87u;
+static const uint64_t prime2 = 0xC2B2AE3D27D4EB4Fu;
 
 static uint64_t finish(uint64_t x)
 {
@@ -14,22 +15,22 @@ static uint64_t finish(uint64_t x)
     return x ^ x >> 31;
 }
 
-static void add(uint32_t lane[LANES], const uint32_t word[LANES])
+static void add(uint64_t lane[LANES], const uint64_t word[LANES])
 {
     for (int i = 0; i < LANES; i++) {
-        uint32_t x = lane[i] + word[i] * prime2;
-        lane[i] = (x << 13 | x >> 19) * prime1;
+        uint64_t x = lane[i] + word[i] * prime2;
+        lane[i] = (x << 31 | x >> 33) * prime1;
     }
 }
 
 uint64_t sp_fingerprint(uint64_t start, const void *bytes, size_t n)
 {
     const uint8_t *at = bytes;
-    uint32_t lane[LANES], word[LANES];
+    uint64_t lane[LANES], word[LANES];
     size_t left = n;
     uint64_t sum;
 
-    for (uint32_t i = 0; i < LANES; i++)
+    for (uint64_t i = 0; i < LANES; i++)
         lane[i] = (i + 1) * prime1;
     for (; left >= sizeof word; left -= sizeof word, at += sizeof word) {
         memcpy(word, at, sizeof word);
@@ -41,7 +42,7 @@ uint64_t sp_fingerprint(uint64_t start, const void *bytes, size_t n)
         add(lane, word);
     }
     sum = finish(start + n + 1);
-    for (int i = 0; i < LANES; i += 2)
-        sum = finish(sum ^ (lane[i] | (uint64_t)lane[i + 1] << 32));
+    for (int i = 0; i < LANES; i++)
+        sum = finish(sum ^ lane[i]);
     return sum;
 }

@@ -2,10 +2,10 @@
  * compared. Nothing to rely on against someone who wants two to be equal:
  * that is what hash.h is for.
  *
- * Source: the round is that of Collet 2012, "xxHash" (32 bits), here in 16
- *         lanes side by side, which compilers turn into vector instructions;
- *         the end is the finalizer of Steele, Lea, Flood 2014, "Fast
- *         splittable pseudorandom number generators".
+ * Source: the round is that of Collet 2012, "xxHash" (64 bits), here in eight
+ *         lanes side by side, so that none waits for another; the end is the
+ *         finalizer of Steele, Lea, Flood 2014, "Fast splittable pseudorandom
+ *         number generators".
  */
 #ifndef SPRAT_BASE_FINGERPRINT_H
 #define SPRAT_BASE_FINGERPRINT_H
