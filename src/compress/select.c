@@ -43,7 +43,7 @@ sp_select sp_select_plan(size_t n, double ratio, double sample)
     if (p.room > n)
         p.room = n;
     p.room += BLOCK;
-    if ((double)n <= least)
+    if ((double)n <= least || p.take == n)
         return p;
     least = fmax(least, ceil((double)n * sample));
     p.stride = (size_t)ceil((double)n / least / 32) * 32 + 1;
@@ -64,15 +64,16 @@ typedef struct cut {
     size_t ties;
 } cut;
 
-/* Keys digit by digit, the highest first: counting the elements of each digit,
- * among those that agree with the k-th largest in the digits before. */
+/* 0 for all of them. Keys digit by digit, the highest first: counting the
+ * elements of each digit, among those that agree with the k-th largest in the
+ * digits before. */
 static cut kth_largest(const float *x, size_t n, size_t k)
 {
     static const int bits[] = { DIGIT_MAX, 10, 10 };
     cut c = { 0, k };
     int shift = 31;
 
-    for (int d = 0; d < 3; d++) {
+    for (int d = 0; k < n && d < 3; d++) {
         uint32_t count[1 << DIGIT_MAX] = { 0 };
         uint32_t mask = (1u << bits[d]) - 1, digit = mask;
         int above = shift;

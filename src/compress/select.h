@@ -9,7 +9,7 @@
  * What is selected are always the largest elements, of equal ones those with
  * the lowest index; fewer than 0.8 take only if no others are selectable: 0 and
  * what is not finite never are. A tensor of up to 2 / ratio elements is not
- * sampled.
+ * sampled, nor is one of which all is taken.
  *
  * Source: Lin, Han, Mao, Wang, Dally 2018, "Deep gradient compression",
  *         section 5, and the steps of its authors' code.
