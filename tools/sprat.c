@@ -87,6 +87,18 @@ static int help(int argc, char **argv)
     return SP_EXIT_DONE;
 }
 
+static int run_ranks(sp_args *a)
+{
+    sp_err e = a->verb->ranks ? sp_comm_open(&a->comm) : SP_OK;
+    int status;
+
+    if (e != SP_OK)
+        return sp_refuse(e);
+    status = a->verb->run(a);
+    sp_comm_close(a->comm);
+    return status;
+}
+
 static int run_verb(const sp_verb *v, int argc, char **argv)
 {
     sp_args args;
@@ -97,7 +109,7 @@ static int run_verb(const sp_verb *v, int argc, char **argv)
             usage_of(v, stdout);
             status = SP_EXIT_DONE;
         } else {
-            status = v->run(&args);
+            status = run_ranks(&args);
         }
     }
     sp_args_free(&args);

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "sprat/config.h"
+#include "sprat/dist.h"
 
 /* Exit statuses. */
 enum {
@@ -37,6 +38,7 @@ typedef struct sp_verb {
     const char *words;    /* operands as they stand in the usage line */
     int least, most;      /* how many operands; most -1: any number */
     bool overrides;       /* takes section.key=value */
+    bool ranks;           /* may run on several ranks together */
     const char *help;     /* one line */
     const char *examples; /* whole lines, the details before them */
     sp_flag flags[SP_FLAGS_MAX];
@@ -53,6 +55,7 @@ struct sp_args {
     const char *flags[SP_FLAGS_MAX]; /* value of verb->flags[i]; "" for a
                                         switch; NULL: not given */
     bool help;                       /* --help or -h was among them */
+    sp_comm *comm; /* the ranks of a verb that may have several */
 };
 
 /* Take the arguments behind a verb apart: --option VALUE or --option=VALUE,
@@ -81,6 +84,11 @@ void sp_say(const char *fmt, ...) SP_PRINTF(1, 2);
 
 /* Say sp_last_error() and give the exit status of a failure before step 0. */
 int sp_refuse(sp_err e);
+
+/* The same for a verb on several ranks, where one speaks for all. After
+ * SP_EPEER the ranks are no longer together: says so and ends all of them with
+ * SP_EXIT_FAILED. */
+int sp_refuse_all(const sp_args *a, sp_err e);
 
 /* Say that a word is unknown, with the nearest one if there is any; `what` is
  * the kind of word, "verb". Gives SP_EXIT_USAGE. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dist/agree.h"
 #include "sprat.h"
 #include "sprat/train.h"
 
@@ -47,7 +48,12 @@ static int print_object(const sp_bench *b)
     sp_json_number(&j, "forward_ms", b->forward_ms);
     sp_json_number(&j, "backward_ms", b->backward_ms);
     sp_json_number(&j, "optim_ms", b->optim_ms);
+    sp_json_number(&j, "compress_ms", b->compress_ms);
     sp_json_number(&j, "exchange_ms", b->exchange_ms);
+    sp_json_number(&j, "dense_bytes", b->dense_bytes);
+    sp_json_number(&j, "packet_bytes", b->packet_bytes);
+    sp_json_number(&j, "mpi_bytes", b->mpi_bytes);
+    sp_json_number(&j, "net_bytes", b->net_bytes);
     sp_json_number(&j, "peak_rss_mib", b->peak_rss_mib);
     sp_json_int(&j, "threads", b->threads);
     sp_json_int(&j, "ranks", b->ranks);
@@ -69,16 +75,21 @@ static void print_summary(const sp_bench *b)
            b->step_ms_min, b->step_ms_max, b->items_per_s);
     printf("forward   %.2f ms\nbackward  %.2f ms\noptimizer %.2f ms\n",
            b->forward_ms, b->backward_ms, b->optim_ms);
-    if (b->ranks > 1)
-        printf("exchange  %.2f ms\n", b->exchange_ms);
+    if (b->ranks > 1 || b->compress_ms > 0)
+        printf("compress  %.2f ms\nexchange  %.2f ms\n"
+               "bytes     %.0f sent as packets of %.0f dense (%.1fx), %.0f "
+               "handed to MPI\n",
+               b->compress_ms, b->exchange_ms, b->packet_bytes, b->dense_bytes,
+               b->dense_bytes / b->packet_bytes, b->mpi_bytes);
     printf("speed     %.1f GFLOP/s, %.0f %% of the %.1f measured here\n",
            b->gflops, 100 * b->fraction_of_peak, b->peak_gflops);
     if (b->ops)
         printf("memory    %.1f GB/s measured here\n",
                b->bandwidth_gbytes_per_s);
     printf("peak RSS  %.0f MiB\n", b->peak_rss_mib);
-    printf("on        %d thread%s, %s\n", b->threads,
-           b->threads == 1 ? "" : "s", b->isa);
+    printf("on        %d thread%s, %s", b->threads, b->threads == 1 ? "" : "s",
+           b->isa);
+    printf(b->ranks > 1 ? ", on each of %d ranks\n" : "\n", b->ranks);
 }
 
 /* ---- Operators ----------------------------------------------------------- */
@@ -204,15 +215,18 @@ static int bench(const sp_args *a)
 
     if (!sp_args_count(a, "steps", 10, MOST_STEPS, &steps))
         return SP_EXIT_USAGE;
-    e = sp_opened_config(&o, a);
+    e = sp_agree(a->comm, sp_opened_config(&o, a));
     if (e == SP_OK)
-        e = sp_bench_run(o.config,
-                         (sp_bench_opt){ .steps = (int)steps, .ops = ops },
-                         &result);
+        e = sp_bench_run(
+            o.config,
+            (sp_bench_opt){ .steps = (int)steps, .ops = ops, .comm = a->comm },
+            &result);
     sp_opened_free(&o);
     if (e != SP_OK)
-        return sp_refuse(e);
-    if (sp_args_flag(a, "json"))
+        return sp_refuse_all(a, e);
+    if (sp_comm_rank(a->comm) != 0)
+        status = SP_EXIT_DONE;
+    else if (sp_args_flag(a, "json"))
         status = print_object(&result);
     else
         print_text(&result);
@@ -226,6 +240,7 @@ const sp_verb sp_verb_bench = {
     .least = 1,
     .most = -1,
     .overrides = true,
+    .ranks = true,
     .help = "time training steps on made-up data",
     .flags = {
         { "steps", "N", "measured steps (10), after 2 that are not" },
@@ -236,8 +251,9 @@ const sp_verb sp_verb_bench = {
         "Opens no data. Times are in ms and of one step, that with the median "
         "time;\nstep_ms_min and step_ms_max are of all. The object's keys: "
         "step_ms\nstep_ms_min step_ms_max items_per_s gflops peak_gflops "
-        "fraction_of_peak\nforward_ms backward_ms optim_ms exchange_ms "
-        "peak_rss_mib threads ranks isa.\n\n"
+        "fraction_of_peak\nforward_ms backward_ms optim_ms compress_ms "
+        "exchange_ms peak_rss_mib\nthreads ranks isa dense_bytes packet_bytes "
+        "mpi_bytes net_bytes.\n\n"
         "With --ops a line for each operator and pass: its time; GFLOP/s of a "
         "product,\ncounted as direct multiplications, or GB/s, counted as the "
         "least that must be\nmoved (a batch norm in training reads its input "

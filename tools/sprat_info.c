@@ -1,6 +1,7 @@
 /* sprat info, sprat check. */
 #include <stdio.h>
 
+#include "dist/agree.h"
 #include "sprat.h"
 #include "sprat/train.h"
 
@@ -22,11 +23,13 @@ static void print_text(const sp_info *info)
     const sp_param *p;
     char shape[64];
 
+    printf("%-36s %16s %10s %12s\n", "", "", "parameters", "bytes sent");
     for (int i = 0; (p = sp_params_at(info->tensors, i)); i++) {
         if (p->buffer)
             continue;
         shape_text(p, shape, sizeof shape);
-        printf("%-36s %16s %10zu\n", p->name, shape, p->count);
+        printf("%-36s %16s %10zu %12.0f\n", p->name, shape, p->count,
+               info->tensor_bytes[i]);
     }
     printf("\nparameters     %zu, of them %zu in 1-D tensors\n", info->params,
            info->params_1d);
@@ -43,12 +46,12 @@ static void print_text(const sp_info *info)
            info->dense_bytes / info->packet_bytes);
 }
 
-static void print_tensors(sp_json *j, const sp_params *params)
+static void print_tensors(sp_json *j, const sp_info *info)
 {
     const sp_param *p;
 
     sp_json_list(j, "tensors");
-    for (int i = 0; (p = sp_params_at(params, i)); i++) {
+    for (int i = 0; (p = sp_params_at(info->tensors, i)); i++) {
         if (p->buffer)
             continue;
         sp_json_open(j, NULL);
@@ -58,6 +61,7 @@ static void print_tensors(sp_json *j, const sp_params *params)
             sp_json_int(j, NULL, p->dims[d]);
         sp_json_close(j);
         sp_json_int(j, "params", (int64_t)p->count);
+        sp_json_number(j, "packet_bytes", info->tensor_bytes[i]);
         sp_json_close(j);
     }
     sp_json_close(j);
@@ -77,7 +81,7 @@ static int print_object(const sp_info *info)
     sp_json_number(&j, "unplanned_mib", (double)info->memory.unplanned / mib);
     sp_json_number(&j, "lower_bound_mib",
                    (double)info->memory.lower_bound / mib);
-    print_tensors(&j, info->tensors);
+    print_tensors(&j, info);
     sp_json_number(&j, "dense_bytes", info->dense_bytes);
     sp_json_number(&j, "packet_bytes", info->packet_bytes);
     sp_json_number(&j, "compression_ratio",
@@ -113,12 +117,12 @@ static int info(const sp_args *a)
 static int check(const sp_args *a)
 {
     sp_opened o = { 0 };
-    sp_err e = sp_opened_config(&o, a);
+    sp_err e = sp_agree(a->comm, sp_opened_config(&o, a));
 
     if (e == SP_OK)
-        e = sp_check(o.config, stdout);
+        e = sp_check(o.config, a->comm, stdout);
     sp_opened_free(&o);
-    return e == SP_OK ? SP_EXIT_DONE : sp_refuse(e);
+    return e == SP_OK ? SP_EXIT_DONE : sp_refuse_all(a, e);
 }
 
 const sp_verb sp_verb_info = {
@@ -134,7 +138,7 @@ const sp_verb sp_verb_info = {
     .examples =
         "Opens no data. The object's keys: params params_after_switch "
         "params_1d macs\nactivation_mib unplanned_mib lower_bound_mib "
-        "tensors[{name,shape,params}]\ndense_bytes packet_bytes "
+        "tensors[{name,shape,params,packet_bytes}]\ndense_bytes packet_bytes "
         "compression_ratio.\n\n"
         "  sprat info configs/cifar10/resnet20.yaml\n"
         "  sprat info configs/cifar10/resnet20.yaml model.depth=56 --json\n",
@@ -147,6 +151,7 @@ const sp_verb sp_verb_check = {
     .least = 1,
     .most = -1,
     .overrides = true,
+    .ranks = true,
     .help = "find everything that can be wrong before step 0",
     .examples =
         "Reads the configuration, opens the data, builds the network, and "

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "sprat.h"
 
@@ -27,6 +28,20 @@ int sp_refuse(sp_err e)
     const char *text = sp_last_error();
 
     sp_say("%s", *text ? text : sp_strerror(e));
+    return SP_EXIT_USAGE;
+}
+
+int sp_refuse_all(const sp_args *a, sp_err e)
+{
+    if (e == SP_EPEER || sp_comm_rank(a->comm) == 0)
+        sp_refuse(e);
+    if (e == SP_EPEER && sp_comm_ranks(a->comm) > 1) {
+        fflush(NULL);
+        /* The first rank writes down how the run ended. */
+        if (sp_comm_rank(a->comm) != 0)
+            nanosleep(&(struct timespec){ .tv_sec = 2 }, NULL);
+        sp_comm_abort(a->comm, SP_EXIT_FAILED);
+    }
     return SP_EXIT_USAGE;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dist/agree.h"
 #include "sprat.h"
 #include "sprat/train.h"
 
@@ -36,11 +37,11 @@ static void catch_signals(void)
     sigaction(SIGXFSZ, &ignore, NULL);
 }
 
-static int status_of(sp_err e, const sp_job *job)
+static int status_of(const sp_args *a, sp_err e, const sp_job *job)
 {
     if (e == SP_OK)
         return SP_EXIT_DONE;
-    sp_refuse(e);
+    sp_refuse_all(a, e);
     if (e == SP_ESTOPPED)
         return SP_EXIT_STOPPED;
     if (!job->started)
@@ -63,11 +64,12 @@ static char *name_of(const char *path)
 
 /* All that a run tells stands in its folder, too: who closed standard output
  * wants it there alone. */
-static FILE *terminal(void)
+static FILE *terminal(const sp_args *a)
 {
     int how = fcntl(STDOUT_FILENO, F_GETFL);
+    bool closed = how < 0 || (how & O_ACCMODE) == O_RDONLY;
 
-    return how < 0 || (how & O_ACCMODE) == O_RDONLY ? NULL : stdout;
+    return closed || sp_comm_rank(a->comm) != 0 ? NULL : stdout;
 }
 
 static int train(const sp_args *a)
@@ -77,30 +79,35 @@ static int train(const sp_args *a)
     sp_job job = { .run = sp_args_flag(a, "run"),
                    .name = name,
                    .overwrite = sp_args_flag(a, "overwrite") != NULL,
-                   .terminal = terminal(),
-                   .stop = &stop };
+                   .terminal = terminal(a),
+                   .stop = &stop,
+                   .comm = a->comm };
     sp_err e =
         name ? sp_opened_config(&o, a) : sp_fail(SP_ENOMEM, "out of memory");
 
     catch_signals();
+    e = sp_agree(a->comm, e);
     if (e == SP_OK)
         e = sp_train(o.config, &job);
     sp_opened_free(&o);
     free(name);
-    return status_of(e, &job);
+    return status_of(a, e, &job);
 }
 
 static int resume(const sp_args *a)
 {
     sp_opened o = { 0 };
-    sp_job job = { .run = a->words[0], .terminal = terminal(), .stop = &stop };
+    sp_job job = { .run = a->words[0],
+                   .terminal = terminal(a),
+                   .stop = &stop,
+                   .comm = a->comm };
     sp_err e = sp_opened_registry(&o);
 
     catch_signals();
     if (e == SP_OK)
         e = sp_resume(o.registry, a->overrides, a->override_count, &job);
     sp_opened_free(&o);
-    return status_of(e, &job);
+    return status_of(a, e, &job);
 }
 
 const sp_verb sp_verb_train = {
@@ -109,6 +116,7 @@ const sp_verb sp_verb_train = {
     .least = 1,
     .most = -1,
     .overrides = true,
+    .ranks = true,
     .help = "train a network as configured, into a new run folder",
     .flags = {
         { "run", "DIR", "the run folder (runs/NAME-YYYYmmdd-HHMMSS)" },
@@ -121,7 +129,9 @@ const sp_verb sp_verb_train = {
         "  sprat train configs/fashion/quickstart.yaml\n"
         "  sprat train configs/cifar10/resnet20.yaml optim.lr=0.05 "
         "'schedule.at=[15,22]'\n"
-        "  sprat train base.yaml mine.yaml --run runs/mine --overwrite\n",
+        "  sprat train base.yaml mine.yaml --run runs/mine --overwrite\n"
+        "  mpirun -n 4 sprat train configs/cifar10/resnet20.yaml "
+        "configs/dgc.yaml\n",
     .run = train,
 };
 
@@ -131,6 +141,7 @@ const sp_verb sp_verb_resume = {
     .least = 1,
     .most = 1,
     .overrides = true,
+    .ranks = true,
     .help = "go on with a run from its last checkpoint",
     .examples =
         "The result has the same bits as if the run had never stopped.\n\n"

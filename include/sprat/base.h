@@ -45,7 +45,8 @@ typedef enum sp_err {
 const char *sp_strerror(sp_err e);
 
 /* Record what went wrong, for sp_last_error(); returns `e`. The text names the
- * object, the value and the remedy. Thread-local. */
+ * object, the value and the remedy; it may quote sp_last_error().
+ * Thread-local. */
 sp_err sp_fail(sp_err e, const char *fmt, ...) SP_PRINTF(2, 3);
 
 /* The text of this thread's last sp_fail(); "" if there was none. Valid until

@@ -252,6 +252,9 @@ typedef struct sp_run {
     const sp_kernels *kernels; /* set by the graph */
     /* Who follows the run, see op.h; NULL: nobody. */
     const struct sp_watch *watch;
+    /* How numbers are added over the runs that share the batch, see op.h; NULL:
+     * each counts for itself. */
+    const struct sp_across *across;
 } sp_run;
 
 /* Run the program on the inputs' data. */

@@ -145,6 +145,15 @@ static inline float sp_param_beta(const sp_node *n, int i, const sp_run *r)
     return r->add || (n->p_add >> i & 1) ? 1.0f : 0.0f;
 }
 
+/* The runs on shares of one batch, one on each rank, as an operator sees them
+ * whose result depends on all rows (sp_run.across). `sum` adds x over all of
+ * them; they all call it equally often and in the same order, also with no
+ * rows. It cannot fail: who gives it looks after that. */
+typedef struct sp_across {
+    void (*sum)(void *arg, double *x, size_t n);
+    void *arg;
+} sp_across;
+
 /* Who follows a run (sp_run.watch). `lap` is called by the thread that runs it:
  * before each operation, with n NULL, and when a pass over one has ended, or,
  * where the operation tells them apart, each part of it. */

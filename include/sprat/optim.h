@@ -2,6 +2,7 @@
 #ifndef SPRAT_OPTIM_H
 #define SPRAT_OPTIM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,10 @@ typedef struct sp_update {
     float scale; /* of the gradient: below 1 where clipping is active */
     float lr, decay;
     int64_t step; /* from 0 */
+    /* `grad` is a step with its momentum in it already, as a compressor has
+     * sent it: it is applied as it is, and momentum acts on the decay alone.
+     * Only for a rule that has `momentum`. */
+    bool corrected;
     const void *own;
 } sp_update;
 
@@ -32,6 +37,10 @@ typedef struct sp_optimizer {
     /* Update the elements; called for parts of a parameter by several threads
      * at once, so it must not look beyond them. */
     void (*update)(const sp_update *u);
+    /* The rule's momentum where it is that of SGD, linear in the gradient with
+     * its only state as sum, so that ranks may apply it before they exchange
+     * gradients; NULL: it has none such. */
+    void (*momentum)(const void *own, double *momentum, bool *nesterov);
 } sp_optimizer;
 
 /* The rule's check of its settings. Errors: SP_ECONFIG. */

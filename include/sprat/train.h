@@ -14,6 +14,7 @@
 
 #include "sprat/config.h"
 #include "sprat/data.h"
+#include "sprat/dist.h"
 #include "sprat/graph.h"
 #include "sprat/optim.h"
 
@@ -46,6 +47,17 @@ typedef struct sp_train_cfg {
     int keep; /* older checkpoints that stay beside last and best */
 } sp_train_cfg;
 
+/* The keys of section `dist`. */
+typedef struct sp_dist_cfg {
+    bool sync_bn;       /* batch norm over the batch of all ranks */
+    int hierarchy;      /* choices: flat|node */
+    int ranks_per_node; /* 0: those of one host */
+    int exchange;       /* choices: gather|merge */
+    double timeout_s;
+    int check_every; /* steps between comparisons of all ranks' parameters; 0:
+                        never */
+} sp_dist_cfg;
+
 /* The keys of section `log`. */
 typedef struct sp_log_cfg {
     int every; /* steps between lines of metrics.jsonl and of the terminal */
@@ -60,6 +72,8 @@ typedef struct sp_job {
     bool overwrite;   /* an existing run folder is replaced */
     FILE *terminal;   /* header, progress and results; NULL: none */
     const volatile sig_atomic_t *stop; /* not 0: save and stop; NULL: never */
+    sp_comm *comm; /* the ranks that train together, on each of which the same
+                      call is made; NULL: this process alone */
     /* Set by the call: step 0 was reached, so that an error is the run's and
      * not the configuration's. */
     bool started;
@@ -144,10 +158,11 @@ SP_MUST sp_err sp_sample(const sp_registry *r, const sp_sample_opt *o);
 
 /* Replay the first `steps` steps of a run and compare the hashes of all
  * parameters with those in hashes.jsonl. *compared: hashes that agreed.
+ * With several ranks each makes the same call, and rank 0 compares.
  * Errors: SP_ENUMERIC names the first step that differs; SP_EARG when the run
- * has no hash within `steps`. */
+ * has no hash within `steps`, or began on another number of ranks. */
 SP_MUST sp_err sp_verify(const sp_registry *r, const char *run, int64_t steps,
-                         int *compared);
+                         sp_comm *comm, int *compared);
 
 /* ---- Looking ahead ----------------------------------------------------- */
 
@@ -158,15 +173,18 @@ typedef struct sp_info {
     double macs;                      /* one image, or one token */
     sp_memory memory;                 /* of one training step, bytes */
     double dense_bytes, packet_bytes; /* gradients of a step on the wire */
-    sp_params *tensors; /* the store, for names and shapes (no values) */
+    sp_params *tensors;   /* the store, for names and shapes (no values) */
+    double *tensor_bytes; /* of each, by its index: what of packet_bytes it is;
+                             0 for buffers */
 } sp_info;
 
 SP_MUST sp_err sp_info_open(const sp_config *c, sp_info *out);
 void sp_info_close(sp_info *i);
 
-/* Everything that can be found wrong before step 0, data included; writes a
- * summary of what was found to `out` (may be NULL). */
-SP_MUST sp_err sp_check(const sp_config *c, FILE *out);
+/* Everything that can be found wrong before step 0, data included, by all ranks
+ * of `comm` together (NULL: by this alone); the first writes a summary of what
+ * was found to `out` (may be NULL). */
+SP_MUST sp_err sp_check(const sp_config *c, sp_comm *comm, FILE *out);
 
 /* A pass over one operator in a step of training, or what else a step does: the
  * optimizer ("update"), and what belongs to neither ("outside").
@@ -198,7 +216,10 @@ typedef struct sp_bench_op {
  * add up. */
 typedef struct sp_bench {
     double step_ms, step_ms_min, step_ms_max;
-    double forward_ms, backward_ms, optim_ms, exchange_ms;
+    double forward_ms, backward_ms, optim_ms;
+    double compress_ms; /* encoding and decoding of gradients */
+    double exchange_ms; /* waiting for other ranks; what is sent while backward
+                           goes on is not in it */
     double items_per_s; /* images or tokens */
     double gflops;      /* 2 x 3 x MACs over step_ms */
     double peak_gflops; /* measured by a loop of multiply-adds in this run */
@@ -206,6 +227,10 @@ typedef struct sp_bench {
     double peak_rss_mib;
     int threads, ranks;
     const char *isa;
+    double dense_bytes;  /* of all gradients, as floats */
+    double packet_bytes; /* of this rank's, as they are sent in a step */
+    double mpi_bytes;    /* handed to MPI for them */
+    double net_bytes;    /* on the network, by the model of ledger.h */
 
     /* With sp_bench_opt.ops, in the order of a step. */
     sp_bench_op *ops;
@@ -214,8 +239,9 @@ typedef struct sp_bench {
 } sp_bench;
 
 typedef struct sp_bench_opt {
-    int steps; /* measured, after 2 that are not */
-    bool ops;  /* the time of every operator, too */
+    int steps;     /* measured, after 2 that are not */
+    bool ops;      /* the time of every operator, too */
+    sp_comm *comm; /* the ranks that are timed together; NULL: this alone */
 } sp_bench_opt;
 
 /* On success the caller frees what is in *out. Errors: SP_EARG for fewer than 1

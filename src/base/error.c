@@ -1,6 +1,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sprat/base.h"
 
@@ -18,13 +19,16 @@ const char *sp_strerror(sp_err e)
     return (size_t)e < sizeof texts / sizeof *texts ? texts[e] : "unknown";
 }
 
+/* Through a copy, for the text may quote the one before. */
 sp_err sp_fail(sp_err e, const char *fmt, ...)
 {
+    char text[sizeof last];
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(last, sizeof last, fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    memcpy(last, text, strlen(text) + 1);
     return e;
 }
 

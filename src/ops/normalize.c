@@ -12,7 +12,9 @@
  *   dbeta  = sum dz,   dgamma = sum dz * xhat
  *   dx     = gamma / sqrt(var+eps) * (dz - dbeta/m - xhat * dgamma/m)
  *
- * Backward always goes through the batch's statistics.
+ * Backward always goes through the batch's statistics. Of a batch that is
+ * shared out (sp_run.across), m, mean, var, and in dx dbeta and dgamma, are
+ * those of all rows.
  *
  * Shapes: x {t,n,h,w,c}, add the same, gamma, beta, mean, var {c} -> y as x.
  * Saved:  mean and 1/sqrt(var + eps), 2 c floats.
@@ -41,6 +43,7 @@ typedef struct work {
     double *a, *b;                 /* c each: sums */
     float *scale, *slope, *offset; /* c each: tables */
     float *mean, *invstd;          /* of running statistics */
+    double *shared;                /* 2 c + 1: what is added over all shares */
     void *rest;                    /* of the kernels */
 } work;
 
@@ -51,7 +54,8 @@ static size_t padded(size_t bytes)
 
 static size_t work_bytes(size_t c)
 {
-    return 2 * padded(c * sizeof(double)) + 5 * padded(c * sizeof(float));
+    return 2 * padded(c * sizeof(double)) + 5 * padded(c * sizeof(float)) +
+           padded((2 * c + 1) * sizeof(double));
 }
 
 static work open_work(const sp_node *n)
@@ -69,7 +73,8 @@ static work open_work(const sp_node *n)
         .offset = (float *)(tables + 2 * small),
         .mean = (float *)(tables + 3 * small),
         .invstd = (float *)(tables + 4 * small),
-        .rest = tables + 5 * small,
+        .shared = (double *)(void *)(tables + 5 * small),
+        .rest = tables + 5 * small + padded((2 * c + 1) * sizeof(double)),
     };
 }
 
@@ -138,15 +143,56 @@ static sp_norm_how how_of(const sp_node *n, const sp_run *r, const work *w)
                           .scratch = w->rest };
 }
 
+/* Add two tables over all shares of the batch; the rows of all are returned. */
+static double add_shares(const sp_node *n, const sp_run *r, const work *w)
+{
+    int c = n->x[0]->shape.c;
+    double *x = w->shared;
+
+    x[2 * c] = (double)sp_rows(n->x[0], r);
+    for (int i = 0; i < c; i++) {
+        x[i] = w->a[i];
+        x[c + i] = w->b[i];
+    }
+    r->across->sum(r->across->arg, x, 2 * (size_t)c + 1);
+    for (int i = 0; i < c; i++) {
+        w->a[i] = x[i];
+        w->b[i] = x[c + i];
+    }
+    return x[2 * c];
+}
+
+/* From a share's means and squared distances to those of all. */
+static double join_moments(const sp_node *n, const sp_run *r, const work *w)
+{
+    double rows = (double)sp_rows(n->x[0], r);
+
+    for (int i = 0; i < n->x[0]->shape.c; i++) {
+        w->b[i] += rows * w->a[i] * w->a[i];
+        w->a[i] *= rows;
+    }
+    rows = add_shares(n, r, w);
+    for (int i = 0; rows > 0 && i < n->x[0]->shape.c; i++) {
+        w->a[i] /= rows;
+        w->b[i] = fmax(w->b[i] - rows * w->a[i] * w->a[i], 0);
+    }
+    return rows;
+}
+
 /* The batch's statistics into mean and invstd, and into the running ones. */
-static void batch_statistics(const sp_node *n, const sp_norm_how *how,
-                             const work *w, float *mean, float *invstd)
+static void batch_statistics(const sp_node *n, const sp_run *r,
+                             const sp_norm_how *how, const work *w)
 {
     const normalize_attr *a = n->attr;
     double rows = (double)how->rows, k = (double)a->momentum;
     float *run_mean = n->p[MEAN]->value, *run_var = n->p[VAR]->value;
+    float *mean = n->saved_data, *invstd = mean + how->c;
 
     sp_norm_moments(how, n->x[0]->data, w->a, w->b);
+    if (r->across)
+        rows = join_moments(n, r, w);
+    if (rows == 0)
+        return;
     for (int i = 0; i < how->c; i++) {
         double var = w->b[i] / rows, unbiased = w->b[i] / fmax(rows - 1, 1);
         mean[i] = (float)w->a[i];
@@ -189,16 +235,15 @@ static void normalize_forward(const sp_node *n, const sp_run *r)
     sp_norm_how how = how_of(n, r, &w);
     float *mean = w.mean, *invstd = w.invstd;
 
-    if (how.rows == 0)
-        return;
     if (n->train && r->train) {
         mean = n->saved_data;
         invstd = mean + how.c;
-        batch_statistics(n, &how, &w, mean, invstd);
+        batch_statistics(n, r, &how, &w);
     } else {
         running_statistics(n, mean, invstd);
     }
-    apply(n, &how, &w, mean, invstd);
+    if (how.rows > 0)
+        apply(n, &how, &w, mean, invstd);
 }
 
 static void normalize_recompute(const sp_node *n, const sp_run *r)
@@ -217,22 +262,33 @@ static void normalize_recompute(const sp_node *n, const sp_run *r)
     }
 }
 
-/* Parameter gradients, and the tables of dx, from the sums. */
-static void finish_sums(const sp_node *n, const sp_run *r, const work *w,
+/* Parameter gradients from the sums: of this share alone, as all gradients. */
+static void param_grads(const sp_node *n, const sp_run *r, const work *w,
                         const float *invstd)
 {
-    double rows = (double)sp_rows(n->x[0], r);
+    bool any = sp_rows(n->x[0], r) > 0;
     float *dgamma = n->p[GAMMA]->grad, *dbeta = n->p[BETA]->grad;
     bool add_gamma = sp_param_beta(n, GAMMA, r) != 0.0f;
     bool add_beta = sp_param_beta(n, BETA, r) != 0.0f;
 
     for (int i = 0; i < n->x[0]->shape.c; i++) {
+        double gamma_sum = any ? w->b[i] * (double)invstd[i] : 0;
+
+        dgamma[i] = (add_gamma ? dgamma[i] : 0.0f) + (float)gamma_sum;
+        dbeta[i] = (add_beta ? dbeta[i] : 0.0f) + (float)w->a[i];
+    }
+}
+
+/* The tables of dx from the sums, and from the rows that they are of. */
+static void input_tables(const sp_node *n, const work *w, const float *invstd,
+                         double rows)
+{
+    for (int i = 0; i < n->x[0]->shape.c; i++) {
         double std1 = rows > 0 ? (double)invstd[i] : 0;
         double m1 = rows > 0 ? 1 / rows : 0;
         double gamma_sum = w->b[i] * std1;
         double scale = (double)n->p[GAMMA]->value[i] * std1;
-        dgamma[i] = (add_gamma ? dgamma[i] : 0.0f) + (float)gamma_sum;
-        dbeta[i] = (add_beta ? dbeta[i] : 0.0f) + (float)w->a[i];
+
         w->slope[i] = (float)(-scale * std1 * gamma_sum * m1);
         w->offset[i] = (float)(-scale * w->a[i] * m1);
     }
@@ -259,7 +315,9 @@ static void normalize_backward(const sp_node *n, const sp_run *r)
     for (int i = 0; i < how.c; i++)
         w.scale[i] = how.rows ? n->p[GAMMA]->value[i] * invstd[i] : 0.0f;
     sp_norm_back_sums(&how, &b, w.a, w.b);
-    finish_sums(n, r, &w, invstd);
+    param_grads(n, r, &w, invstd);
+    input_tables(n, &w, invstd,
+                 r->across ? add_shares(n, r, &w) : (double)how.rows);
     if (g.dx || g.dadd)
         sp_norm_back_apply(&how, &b, w.slope, w.offset, &g);
 }

@@ -14,6 +14,7 @@ enum { GRAIN = 16384, LANES = 8 };
 /* A stretch of one parameter, the unit of work. */
 typedef struct part {
     size_t begin, count; /* in the blocks of the store */
+    int index;           /* of the parameter */
     bool decays;
 } part;
 
@@ -22,10 +23,22 @@ struct sp_optim {
     float *state[SP_MAX_STATE]; /* blocks laid out as the store's */
     part *parts;
     size_t part_count;
-    double *sums; /* of squares, one a part */
+    double *sums;    /* of squares, one a part */
+    size_t *first;   /* part of each parameter, by its index */
+    bool *corrected; /* of each parameter, by its index */
 };
 
 /* ---- Making -------------------------------------------------------------- */
+
+/* Parameters and buffers. */
+static size_t count_all(const sp_params *params)
+{
+    size_t count = 0;
+
+    while (sp_params_at(params, (int)count))
+        count++;
+    return count;
+}
 
 static size_t count_parts(const sp_params *params)
 {
@@ -46,12 +59,14 @@ static void cut(sp_optim *o, const sp_params *params)
     for (int i = 0; (p = sp_params_at(params, i)); i++) {
         if (p->buffer)
             continue;
+        o->first[i] = o->part_count;
         for (size_t at = 0; at < p->count; at += GRAIN) {
             size_t left = p->count - at;
 
             o->parts[o->part_count++] = (part){
                 .begin = p->offset + at,
                 .count = left < GRAIN ? left : GRAIN,
+                .index = i,
                 .decays = all || p->ndim > 1,
             };
         }
@@ -63,7 +78,10 @@ static sp_err allocate(sp_optim *o)
     sp_params *params = o->args.params;
     size_t count = sp_params_count(params), parts = count_parts(params);
     size_t bytes = (count * sizeof(float) + SP_ALIGN) / SP_ALIGN * SP_ALIGN;
+    size_t all = count_all(params);
 
+    o->first = malloc((all + 1) * sizeof *o->first);
+    o->corrected = calloc(all + 1, sizeof *o->corrected);
     o->parts = malloc((parts + 1) * sizeof *o->parts);
     o->sums = malloc((parts + 1) * sizeof *o->sums);
     for (int i = 0; i < o->args.rule->state_count; i++) {
@@ -78,7 +96,7 @@ static sp_err allocate(sp_optim *o)
                            "had",
                            o->args.rule->entry.name, o->args.rule->state_count,
                            bytes);
-    if (!o->parts || !o->sums)
+    if (!o->parts || !o->sums || !o->first || !o->corrected)
         return sp_fail(SP_ENOMEM, "optimizer %s: out of memory",
                        o->args.rule->entry.name);
     cut(o, params);
@@ -117,6 +135,8 @@ void sp_optim_free(sp_optim *o)
         free(o->state[i]);
     free(o->parts);
     free(o->sums);
+    free(o->first);
+    free(o->corrected);
     free(o);
 }
 
@@ -171,6 +191,21 @@ double sp_optim_norm(const sp_optim *o)
     return sqrt(sum);
 }
 
+double sp_optim_squares(const sp_optim *o, const sp_param *p)
+{
+    size_t first = o->first[p->index];
+    size_t count = (p->count + GRAIN - 1) / GRAIN;
+    struct sp_optim some = *o;
+    double sum = 0;
+
+    some.parts += first;
+    some.sums += first;
+    sp_parallel_for(o->args.threads, count, 1, sum_parts, &some);
+    for (size_t i = 0; i < count; i++)
+        sum += some.sums[i];
+    return sum;
+}
+
 /* ---- Update -------------------------------------------------------------- */
 
 typedef struct update_args {
@@ -193,6 +228,7 @@ static void update_parts(void *arg, size_t begin, size_t end)
         u.grad = sp_params_grads(params) + p->begin;
         for (int s = 0; s < o->args.rule->state_count; s++)
             u.state[s] = o->state[s] + p->begin;
+        u.corrected = o->corrected[p->index];
         u.decay = p->decays ? (float)o->args.cfg->weight_decay : 0.0f;
         o->args.rule->update(&u);
     }
@@ -211,4 +247,9 @@ void sp_optim_update(sp_optim *o, double lr, double norm, int64_t step)
     };
 
     sp_parallel_for(o->args.threads, o->part_count, 1, update_parts, &a);
+}
+
+void sp_optim_correct(sp_optim *o, const sp_param *p, bool corrected)
+{
+    o->corrected[p->index] = corrected;
 }

@@ -33,9 +33,17 @@ void sp_optim_free(sp_optim *o);
  * them is not. The same bits with any number of threads. */
 double sp_optim_norm(const sp_optim *o);
 
+/* The sum of squares of one parameter's gradient. The same bits with any number
+ * of threads. */
+double sp_optim_squares(const sp_optim *o, const sp_param *p);
+
+/* From the next step on, the gradient of `p` has its momentum in it already
+ * (sp_update.corrected), or no longer has. The rule must have `momentum`. */
+void sp_optim_correct(sp_optim *o, const sp_param *p, bool corrected);
+
 /* One step at rate `lr` (the configuration's, times the schedule's factor).
  * With clipping the gradient is scaled by min(1, clip / norm), where `norm` is
- * from sp_optim_norm(), before decay is added.
+ * from sp_optim_norm(), before decay is added; norm 0: is not scaled.
  * Differs: PyTorch divides by norm + 1e-6. */
 void sp_optim_update(sp_optim *o, double lr, double norm, int64_t step);
 

@@ -9,7 +9,9 @@
  *         initialization and momentum in deep learning".
  * Differs: PyTorch's form, in which the rate multiplies the whole buffer: a
  *          change of the rate acts on past gradients too, and decay is part of
- *          the gradient.
+ *          the gradient. Where momentum was applied to the gradient before
+ *          it was exchanged, the decay keeps a momentum of its own, which comes
+ *          to the same by linearity (Lin et al. 2018's code).
  */
 #include <stddef.h>
 
@@ -40,7 +42,9 @@ static sp_err check(const void *own)
     return SP_OK;
 }
 
-static void update(const sp_update *u)
+/* buf = momentum * buf + decay * w
+ * w  -= lr * (gradient + buf), or with Nesterov decay * w + momentum * buf */
+static void update_corrected(const sp_update *u)
 {
     const sgd_cfg *c = u->own;
     float m = (float)c->momentum, ahead = c->nesterov ? m : 1.0f;
@@ -50,12 +54,42 @@ static void update(const sp_update *u)
     const float *restrict grad = u->grad;
 
     for (size_t i = 0; i < u->n; i++) {
+        float g = decay * w[i];
+        float b = m * buf[i] + g;
+
+        buf[i] = b;
+        w[i] -= lr * (scale * grad[i] + own * g + ahead * b);
+    }
+}
+
+static void update(const sp_update *u)
+{
+    const sgd_cfg *c = u->own;
+    float m = (float)c->momentum, ahead = c->nesterov ? m : 1.0f;
+    float own = c->nesterov ? 1.0f : 0.0f;
+    float scale = u->scale, decay = u->decay, lr = u->lr;
+    float *restrict w = u->value, *restrict buf = u->state[0];
+    const float *restrict grad = u->grad;
+
+    if (u->corrected) {
+        update_corrected(u);
+        return;
+    }
+    for (size_t i = 0; i < u->n; i++) {
         float g = scale * grad[i] + decay * w[i];
         float b = m * buf[i] + g;
 
         buf[i] = b;
         w[i] -= lr * (own * g + ahead * b);
     }
+}
+
+static void momentum(const void *own, double *momentum, bool *nesterov)
+{
+    const sgd_cfg *c = own;
+
+    *momentum = c->momentum;
+    *nesterov = c->nesterov;
 }
 
 const sp_optimizer sp_optimizer_sgd = {
@@ -69,4 +103,5 @@ const sp_optimizer sp_optimizer_sgd = {
     .state_names = { "momentum_buffer" },
     .check = check,
     .update = update,
+    .momentum = momentum,
 };

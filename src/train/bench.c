@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "dist/agree.h"
 #include "kernels/kernels.h"
 #include "sprat/random.h"
 #include "train/bench_ops.h"
@@ -13,14 +14,15 @@ enum { UNMEASURED = 2 };
 static const double peak_seconds = 0.5;
 
 /* The times of each step in ms, column by column, and those of STEP sorted. */
-enum { STEP, FORWARD, BACKWARD, OPTIM, SORTED, COLUMNS };
+enum { STEP, FORWARD, BACKWARD, OPTIM, COMPRESS, EXCHANGE, SORTED, COLUMNS };
 
 typedef struct bench {
     sp_session s;
     sp_bench_opt opt;
     sp_op_clock clock; /* with opt.ops */
     double *times[COLUMNS];
-    int middle; /* the step that is reported */
+    int middle;        /* the step that is reported */
+    double given, net; /* bytes before the first step, by the ledger */
 } bench;
 
 static void fill_images(const sp_session *s)
@@ -69,25 +71,50 @@ static void fill(const sp_session *s)
 static sp_err one(bench *b, int i)
 {
     sp_session *s = &b->s;
-    sp_batch batch = { .targets =
-                           (size_t)s->set.train->batch * (size_t)s->train.steps,
-                       .rows = (size_t)s->set.train->batch,
-                       .n = s->set.train->batch,
+    size_t rows = (size_t)s->set.train->batch, n;
+    sp_batch batch = { .targets = rows * (size_t)s->train.steps,
+                       .rows = rows,
                        .t = s->train.steps };
+    /* A rate this small keeps the weights finite whatever the settings. All
+     * warm-ups are over. */
+    sp_step_at at = { .step = i, .progress = INFINITY, .lr = 1e-6 };
     double start = sp_now();
     sp_step_result r;
 
+    sp_share(rows, sp_comm_rank(s->comm), sp_comm_ranks(s->comm), &batch.row,
+             &n);
+    batch.n = (int)n;
     i -= UNMEASURED;
     b->clock.step = i;
-    /* A rate this small keeps the weights finite whatever the settings. */
-    SP_TRY(sp_train_step(s, &batch, i + UNMEASURED, 1e-6, &r));
+    SP_TRY(sp_train_step(s, &batch, &at, &r));
     if (i < 0)
         return SP_OK;
     b->times[STEP][i] = 1e3 * (sp_now() - start);
     b->times[FORWARD][i] = 1e3 * r.forward_s;
     b->times[BACKWARD][i] = 1e3 * r.backward_s;
     b->times[OPTIM][i] = 1e3 * r.optim_s;
+    b->times[COMPRESS][i] = 1e3 * r.compress_s;
+    b->times[EXCHANGE][i] = 1e3 * r.exchange_s;
     return SP_OK;
+}
+
+/* Bytes of this rank in a step: they are the same in all. */
+static void report_bytes(const bench *b, sp_bench *out)
+{
+    const sp_session *s = &b->s;
+    double steps = b->opt.steps + UNMEASURED;
+    const sp_ledger *l = sp_comm_ledger(s->comm);
+
+    out->dense_bytes = 4.0 * (double)sp_params_count(s->params);
+    out->packet_bytes = out->dense_bytes;
+    if (s->exchange) {
+        sp_packet_bytes p = sp_exchange_bytes(s->exchange);
+        out->packet_bytes = (p.headers + p.values + p.places + p.dense) / steps;
+    }
+    if (out->ranks > 1) {
+        out->mpi_bytes = ((double)sp_ledger_step_bytes(l) - b->given) / steps;
+        out->net_bytes = (sp_ledger_step_net(l) - b->net) / steps;
+    }
 }
 
 /* All is of the step whose time is the median: medians of their own would not
@@ -107,9 +134,11 @@ static void report(bench *b, sp_bench *out)
         .forward_ms = b->times[FORWARD][i],
         .backward_ms = b->times[BACKWARD][i],
         .optim_ms = b->times[OPTIM][i],
+        .compress_ms = b->times[COMPRESS][i],
+        .exchange_ms = b->times[EXCHANGE][i],
         .peak_rss_mib = sp_peak_rss(),
         .threads = s->threads,
-        .ranks = 1,
+        .ranks = sp_comm_ranks(s->comm),
         .isa = sp_kernels_isa(sp_kernels_find(s->isa)),
     };
     /* Forward, and backward for inputs and for weights: three products; a
@@ -117,6 +146,7 @@ static void report(bench *b, sp_bench *out)
     out->gflops =
         2 * 3 * sp_graph_macs(s->train.graph) * items / (1e6 * out->step_ms);
     out->items_per_s = items / (1e-3 * out->step_ms);
+    report_bytes(b, out);
 }
 
 /* The operators' lines, and one each for the update and for the rest. The
@@ -192,6 +222,7 @@ static sp_err measure(bench *b, sp_bench *out)
     sp_op_clock_open(&b->clock, b->opt.steps);
     b->s.watch = b->opt.ops ? &b->clock.watch : NULL;
     fill(&b->s);
+    e = sp_agree(b->s.comm, e);
     for (int i = 0; e == SP_OK && i < b->opt.steps + UNMEASURED; i++)
         e = one(b, i);
     if (e == SP_OK)
@@ -212,8 +243,11 @@ sp_err sp_bench_run(const sp_config *c, sp_bench_opt opt, sp_bench *out)
     if (opt.steps < 1)
         return sp_fail(SP_EARG, "bench: %d steps: at least 1 is needed",
                        opt.steps);
-    SP_TRY(sp_session_open(&b.s, c,
-                           (sp_session_opt){ .train = true, .no_init = true }));
+    SP_TRY(sp_session_open(
+        &b.s, c,
+        (sp_session_opt){ .train = true, .no_init = true, .comm = opt.comm }));
+    b.given = (double)sp_ledger_step_bytes(sp_comm_ledger(opt.comm));
+    b.net = sp_ledger_step_net(sp_comm_ledger(opt.comm));
     e = measure(&b, out);
     sp_session_close(&b.s);
     if (e == SP_OK)

@@ -1,6 +1,7 @@
 /* What can be found wrong before step 0. */
 #include <inttypes.h>
 
+#include "dist/agree.h"
 #include "train/launcher.h"
 #include "train/session.h"
 
@@ -19,8 +20,10 @@ static void summary(const sp_session *s, FILE *out)
     fprintf(out, "batch  %s\n", text);
     fprintf(out, "memory %.1f MiB for a step and %.1f MiB of work space\n",
             (double)m.planned / mib, (double)m.scratch / mib);
-    fprintf(out, "cpu    %d thread%s, %s\n", s->threads,
+    fprintf(out, "cpu    %d thread%s, %s", s->threads,
             s->threads == 1 ? "" : "s", s->isa);
+    fprintf(out, sp_comm_ranks(s->comm) > 1 ? ", on each of %d ranks\n" : "\n",
+            sp_comm_ranks(s->comm));
 }
 
 static void warn(const sp_settings *set, FILE *out)
@@ -32,18 +35,23 @@ static void warn(const sp_settings *set, FILE *out)
     sp_text_free(&text);
 }
 
-sp_err sp_check(const sp_config *c, FILE *out)
+sp_err sp_check(const sp_config *c, sp_comm *comm, FILE *out)
 {
     sp_loader *batches = NULL;
     sp_session s;
     sp_err e;
 
-    SP_TRY(sp_launcher_check());
+    if (!comm)
+        SP_TRY(sp_launcher_check());
     SP_TRY(sp_session_open(
-        &s, c, (sp_session_opt){ .train = true, .eval = true, .data = true }));
-    e = sp_session_batches(&s, &batches);
+        &s, c,
+        (sp_session_opt){
+            .train = true, .eval = true, .data = true, .comm = comm }));
+    e = sp_agree(comm, sp_session_batches(&s, &batches));
     sp_loader_free(batches);
-    if (e == SP_OK && out) {
+    if (e == SP_OK)
+        e = sp_session_agree(&s);
+    if (e == SP_OK && out && sp_comm_rank(comm) == 0) {
         summary(&s, out);
         warn(&s.set, out);
     }

@@ -28,9 +28,11 @@ typedef struct sp_exchange_args {
     sp_optim *optim;   /* whose momentum a compressor may take over */
     const sp_compressor *compressor;
     const void *own; /* its settings */
-    double clip;     /* optim.clip */
-    bool node;       /* the ranks of a host count as one */
-    bool merge;      /* merge packets on the way, not gather them all */
+    double momentum; /* the optimizer's */
+    bool nesterov;
+    double clip; /* optim.clip */
+    bool node;   /* the ranks of a host count as one */
+    bool merge;  /* merge packets on the way, not gather them all */
     uint64_t seed;
     int threads;
 } sp_exchange_args;
@@ -40,9 +42,10 @@ typedef struct sp_exchange_args {
 SP_MUST sp_err sp_exchange_new(sp_exchange **out, const sp_exchange_args *args);
 void sp_exchange_free(sp_exchange *x);
 
-/* Numbers that travel with the gradients and are added over the ranks. */
+/* Numbers that travel with the gradients and are added over the ranks; all of
+ * them, as an array. */
 typedef struct sp_status {
-    double loss, correct, failed, stop, not_finite;
+    double loss, correct, failed, stop, save, not_finite;
 } sp_status;
 
 /* Begin step `step` (from 0) at `progress` epochs; this rank has the share
@@ -54,15 +57,11 @@ SP_MUST sp_err sp_exchange_begin(sp_exchange *x, int64_t step, double progress,
  * come. `exchange` is an sp_exchange. */
 void sp_exchange_ready(void *exchange, sp_param *p);
 
-/* Wait for what is under way. *status becomes the sum over all ranks; *norm
- * this rank's own gradient norm before the exchange (NAN where nobody needed
- * it). Collective.
- * Errors: SP_EPEER, SP_EFORMAT for a packet that cannot be decoded: the
- * gradients are then of no use. */
+/* Wait for what is under way. *status becomes the sum over all ranks, counting
+ * in not_finite those whose gradients are not finite; then the gradients are
+ * of no use. Collective.
+ * Errors: SP_EPEER, SP_EFORMAT for a packet that cannot be decoded. */
 SP_MUST sp_err sp_exchange_end(sp_exchange *x, sp_status *status);
-
-/* Whether what arrived for the parameter holds the momentum already. */
-bool sp_exchange_corrects(const sp_exchange *x, const sp_param *p);
 
 /* Whether the sum is not to be clipped, since each rank has clipped. */
 bool sp_exchange_clips(const sp_exchange *x);
@@ -78,6 +77,14 @@ float *sp_exchange_state(const sp_exchange *x, const sp_param *p, int i,
 bool sp_exchange_dense(const sp_exchange *x);
 void sp_exchange_set_dense(sp_exchange *x, bool dense);
 
+/* Bytes that a rank's gradient of `p` is expected to take in a step once the
+ * density has settled. */
+double sp_exchange_forecast(const sp_exchange_args *args, const sp_param *p);
+
+/* What travels how, in a line for people; NULL: out of memory. The caller frees
+ * it. */
+char *sp_exchange_describe(const sp_exchange *x);
+
 /* Bytes of this rank's encoded gradients so far, by stream, and of those that
  * travelled dense. */
 typedef struct sp_packet_bytes {
@@ -85,6 +92,10 @@ typedef struct sp_packet_bytes {
 } sp_packet_bytes;
 
 sp_packet_bytes sp_exchange_bytes(const sp_exchange *x);
+
+/* Those of one parameter; false for a buffer. */
+bool sp_exchange_tensor_bytes(const sp_exchange *x, const sp_param *p,
+                              sp_packet_bytes *out);
 
 /* Seconds so far in encoding and decoding, and in waiting for others. */
 void sp_exchange_seconds(const sp_exchange *x, double *compress, double *wait);

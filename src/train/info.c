@@ -1,11 +1,38 @@
 /* What a configuration will need; opens no data. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "train/session.h"
 
+/* What each parameter's gradient takes in a step, when warm-ups are over. */
+static sp_err forecast(const sp_session *s, sp_info *out)
+{
+    const sp_settings *set = &s->set;
+    sp_exchange_args a = { .compressor = set->compressor,
+                           .own = set->compressor_own,
+                           .clip = set->optim->clip };
+    const sp_param *p;
+    int count = 0;
+
+    while (sp_params_at(s->params, count))
+        count++;
+    out->tensor_bytes = calloc((size_t)count + 1, sizeof(double));
+    if (!out->tensor_bytes)
+        return sp_fail(SP_ENOMEM, "info: out of memory");
+    for (int i = 0; (p = sp_params_at(s->params, i)); i++) {
+        if (p->buffer)
+            continue;
+        out->tensor_bytes[i] = sp_exchange_forecast(&a, p);
+        out->packet_bytes += out->tensor_bytes[i];
+    }
+    return SP_OK;
+}
+
 sp_err sp_info_open(const sp_config *c, sp_info *out)
 {
     sp_session s;
+    sp_err e;
 
     SP_TRY(sp_session_open(
         &s, c, (sp_session_opt){ .train = true, .no_memory = true }));
@@ -16,16 +43,19 @@ sp_err sp_info_open(const sp_config *c, sp_info *out)
         .macs = sp_graph_macs(s.train.graph),
         .memory = sp_graph_memory(s.train.graph),
         .dense_bytes = 4.0 * (double)sp_params_count(s.params),
-        .packet_bytes = 4.0 * (double)sp_params_count(s.params),
-        .tensors = s.params,
     };
-    s.params = NULL; /* the caller's now; no graph must be left over it */
+    e = forecast(&s, out);
+    if (e == SP_OK) {
+        out->tensors = s.params;
+        s.params = NULL; /* the caller's now; no graph must be left over it */
+    }
     sp_session_close(&s);
-    return SP_OK;
+    return e;
 }
 
 void sp_info_close(sp_info *i)
 {
     sp_params_free(i->tensors);
+    free(i->tensor_bytes);
     *i = (sp_info){ 0 };
 }

@@ -6,6 +6,7 @@
 
 #define MODEL(field) offsetof(sp_model_cfg, field)
 #define TRAIN(field) offsetof(sp_train_cfg, field)
+#define DIST(field) offsetof(sp_dist_cfg, field)
 #define LOG(field) offsetof(sp_log_cfg, field)
 
 static const sp_key model_keys[] = {
@@ -64,6 +65,25 @@ static const sp_key train_keys[] = {
       "older checkpoints that stay beside last and best", NULL },
 };
 
+static const sp_key dist_keys[] = {
+    { "sync_bn", SP_BOOL, DIST(sync_bn), "false", 0, 0,
+      "batch norm over the batch of all ranks, not of each", NULL },
+    { "hierarchy", SP_CHOICE, DIST(hierarchy), "flat", 0, 0,
+      "node: the ranks of a host add their gradients first and count as one",
+      "flat|node" },
+    { "ranks_per_node", SP_INT, DIST(ranks_per_node), "0", 0, 65536,
+      "so many successive ranks count as a host; 0: those that share memory",
+      NULL },
+    { "exchange", SP_CHOICE, DIST(exchange), "gather", 0, 0,
+      "packets of a compressor: every rank's reach all, or are merged on the "
+      "way (recursive doubling)",
+      "gather|merge" },
+    { "timeout_s", SP_FLOAT, DIST(timeout_s), "600", 1, 1e6,
+      "seconds after which a rank that does not come ends the job", NULL },
+    { "check_every", SP_INT, DIST(check_every), "500", 0, 2e9,
+      "steps between comparisons of all ranks' parameters; 0: never", NULL },
+};
+
 static const sp_key log_keys[] = {
     { "every", SP_INT, LOG(every), "50", 1, 1e9,
       "steps from one line of metrics.jsonl to the next", NULL },
@@ -89,6 +109,13 @@ const sp_section sp_compress_section = {
     .name = "compress",
     .fallback = "none",
     .plural = "compressors",
+};
+
+const sp_section sp_dist_section = {
+    .name = "dist",
+    .size = sizeof(sp_dist_cfg),
+    .keys = dist_keys,
+    .key_count = sizeof dist_keys / sizeof *dist_keys,
 };
 
 const sp_section sp_log_section = {

@@ -9,13 +9,26 @@
 
 static const double mib = 1024 * 1024;
 
+static void header_exchange(sp_trainer *t)
+{
+    char *text = sp_exchange_describe(t->session.exchange);
+
+    sp_report_line(&t->report, "exchange %s", text ? text : "");
+    free(text);
+}
+
 void sp_trainer_header(sp_trainer *t)
 {
     const sp_session *s = &t->session;
     const sp_settings *set = &s->set;
     sp_report *r = &t->report;
-    char text[SP_DESCRIBE_ROOM];
+    int ranks = sp_comm_ranks(s->comm);
+    int share = (set->train->batch + ranks - 1) / ranks;
+    char text[SP_DESCRIBE_ROOM], spread[64] = "all on this rank";
 
+    if (ranks > 1)
+        snprintf(spread, sizeof spread, "%s%d on each of %d ranks",
+                 set->train->batch % ranks ? "up to " : "", share, ranks);
     sp_report_line(r, "run      %s", t->dir.path);
     sp_describe_model(s, text);
     sp_report_line(r, "model    %s", text);
@@ -24,9 +37,8 @@ void sp_trainer_header(sp_trainer *t)
     sp_describe_batch(s, text);
     sp_report_line(
         r,
-        "batch    %s, all on this rank%s; %" PRId64 " steps an epoch, %" PRId64
-        " in all%s",
-        text, s->train.rows < set->train->batch ? ", in micro-batches" : "",
+        "batch    %s, %s%s; %" PRId64 " steps an epoch, %" PRId64 " in all%s",
+        text, spread, s->train.rows < share ? ", in micro-batches" : "",
         t->batches, sp_trainer_steps(t),
         sp_trainer_steps(t) < t->batches * set->train->epochs
             ? " (train.max_steps)"
@@ -36,9 +48,12 @@ void sp_trainer_header(sp_trainer *t)
                    set->optimizer->entry.name, set->schedule->entry.name,
                    set->schedule_cfg->warmup_epochs > 0 ? " after a warm-up"
                                                         : "");
-    sp_report_line(r, "machine  %d thread%s, %s, %.1f MiB planned for a step",
+    sp_report_line(r, "machine  %d thread%s, %s, %.1f MiB planned for a step%s",
                    s->threads, s->threads == 1 ? "" : "s", s->isa,
-                   (double)sp_graph_memory(s->train.graph).planned / mib);
+                   (double)sp_graph_memory(s->train.graph).planned / mib,
+                   ranks > 1 ? ", on each rank" : "");
+    if (s->exchange)
+        header_exchange(t);
 }
 
 static void write_line(sp_json *j, const char *key, const sp_epoch_line *line)
@@ -66,6 +81,7 @@ static void write_result(sp_json *j, const sp_trainer *t, const char *status,
     const sp_session *s = &t->session;
     const sp_train_state *at = &t->state;
     double dense = 4.0 * (double)sp_params_count(s->params);
+    bool told = !isnan(at->last.packet_bytes);
 
     sp_json_open(j, NULL);
     sp_json_text(j, "status", status);
@@ -81,12 +97,14 @@ static void write_result(sp_json *j, const sp_trainer *t, const char *status,
     sp_json_number(j, "macs", sp_graph_macs(s->train.graph));
     sp_json_number(j, "seconds", at->seconds);
     sp_json_number(j, "dense_bytes", dense);
-    sp_json_number(j, "packet_bytes", dense);
-    sp_json_number(j, "mpi_bytes", 0);
-    sp_json_number(j, "compression_ratio", 1);
+    sp_json_number(j, "packet_bytes", told ? at->last.packet_bytes : dense);
+    sp_json_number(j, "mpi_bytes", told ? at->last.mpi_bytes : 0);
+    sp_json_number(j, "compression_ratio",
+                   told ? at->last.compression_ratio : 1);
+    sp_trainer_write_bytes(t, j);
     sp_json_int(j, "seed", s->set.train->seed);
     sp_json_int(j, "threads", s->threads);
-    sp_json_int(j, "ranks", 1);
+    sp_json_int(j, "ranks", sp_comm_ranks(s->comm));
     sp_json_text(j, "isa", s->isa);
     write_versions(j);
     sp_json_close(j);

@@ -3,21 +3,37 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "dist/agree.h"
 #include "train/checkpoint.h"
 #include "train/config_text.h"
 #include "train/launcher.h"
 #include "train/trainer.h"
 
-static void report_warnings(sp_trainer *t)
+static void report_lines(sp_trainer *t, sp_text *text)
 {
-    sp_text text = { 0 };
-
-    sp_settings_warn(&t->session.set, &text);
-    for (char *line = text.bytes, *end; line && *line; line = end + 1) {
+    for (char *line = text->bytes, *end; line && *line; line = end + 1) {
         end = strchr(line, '\n');
         *end = '\0';
         sp_report_line(&t->report, "%s", line);
     }
+}
+
+static void report_warnings(sp_trainer *t)
+{
+    const sp_session *s = &t->session;
+    sp_text text = { 0 };
+
+    sp_settings_warn(&s->set, &text);
+    if (s->crowded)
+        sp_text_add(&text,
+                    "warning: this host has fewer cores than its ranks have "
+                    "threads: start fewer ranks, or lower train.threads\n");
+    if (s->exchange && sp_comm_ranks(s->comm) == 1)
+        sp_text_add(&text,
+                    "warning: compress.name is %s, but this is the only rank: "
+                    "gradients are compressed, and nothing is sent\n",
+                    s->set.compressor->entry.name);
+    report_lines(t, &text);
     sp_text_free(&text);
 }
 
@@ -53,26 +69,20 @@ static sp_err finish(sp_trainer *t, sp_err e)
 {
     const char *text = sp_last_error();
     char *reason = e == SP_OK ? NULL : sp_copy(text, strlen(text));
-    sp_err told = sp_trainer_result(t, status_of(e), reason);
+    sp_err told = sp_trainer_speaks(t)
+                      ? sp_trainer_result(t, status_of(e), reason)
+                      : SP_OK;
 
     if (e == SP_OK) {
+        sp_trainer_bytes(t);
         sp_report_line(&t->report, "result   %s/result.json", t->dir.path);
-        e = told;
+        e = sp_agree(t->job->comm, told);
     } else if (reason) {
         sp_report_note(&t->report, "%s", reason);
         sp_fail(e, "%s", reason);
     }
     free(reason);
     return e;
-}
-
-/* All that can still be found wrong before step 0. */
-static sp_err prepare(sp_trainer *t)
-{
-    t->lap = t->saved = sp_now();
-    t->first = t->state.step;
-    SP_TRY(sp_metrics_open(&t->metrics, t->dir.path, &t->state));
-    return sp_trainer_result(t, "running", NULL);
 }
 
 static sp_err write_config(const sp_trainer *t)
@@ -86,20 +96,51 @@ static sp_err write_config(const sp_trainer *t)
     return e;
 }
 
-static sp_err begin_new(sp_trainer *t, const sp_config *c)
+/* What the rank that speaks writes before step 0, with the configuration where
+ * that is new. */
+static sp_err open_folder(sp_trainer *t, bool config)
 {
-    SP_TRY(sp_launcher_check());
-    SP_TRY(sp_session_open(
-        &t->session, c,
-        (sp_session_opt){ .train = true, .eval = true, .data = true }));
-    SP_TRY(sp_trainer_load(t));
-    SP_TRY(sp_config_text(c, &t->config_text));
-    SP_TRY(sp_rundir_create(&t->dir, t->job));
-    SP_TRY(write_config(t));
+    t->lap = t->saved = sp_now();
+    t->first = t->state.step;
+    if (!sp_trainer_speaks(t))
+        return SP_OK;
+    if (config)
+        SP_TRY(write_config(t));
+    SP_TRY(sp_metrics_open(&t->metrics, t->dir.path, &t->state));
     SP_TRY(sp_report_log(&t->report, t->dir.path));
     sp_trainer_header(t);
     report_warnings(t);
-    SP_TRY(prepare(t));
+    return sp_trainer_result(t, "running", NULL);
+}
+
+/* Batches, the configuration's text, and what the ranks must have in common. */
+static sp_err load(sp_trainer *t, const sp_config *c)
+{
+    sp_err e = sp_trainer_load(t);
+
+    if (e == SP_OK)
+        e = sp_config_text(c, &t->config_text);
+    SP_TRY(sp_agree(t->job->comm, e));
+    return sp_session_agree(&t->session);
+}
+
+/* Ranks that a launcher started, but that do not know of each other, would all
+ * train the same into the same folder. */
+static sp_err check_launcher(const sp_job *job)
+{
+    return job->comm ? SP_OK : sp_launcher_check();
+}
+
+static sp_err begin_new(sp_trainer *t, const sp_config *c)
+{
+    SP_TRY(check_launcher(t->job));
+    SP_TRY(sp_session_open(
+        &t->session, c,
+        (sp_session_opt){
+            .train = true, .eval = true, .data = true, .comm = t->job->comm }));
+    SP_TRY(load(t, c));
+    SP_TRY(sp_rundir_create(&t->dir, t->job));
+    SP_TRY(sp_agree(t->job->comm, open_folder(t, true)));
     return sp_trainer_save(t, false);
 }
 
@@ -147,56 +188,69 @@ static sp_err check_position(const sp_trainer *t, const sp_manifest *m)
                    (long long)t->batches, (long long)batch);
 }
 
-/* Everything of the run as the checkpoint has it. */
-static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p)
+/* The configuration's text, before it is bound to the instruction set that has
+ * computed up to here. */
+static sp_err keep_machine(sp_trainer *t, sp_config *c, const sp_checkpoint *p)
 {
     SP_TRY(sp_config_text(c, &t->config_text));
-    SP_TRY(sp_config_keep_isa(c, p->manifest.isa));
+    return sp_config_keep_isa(c, p->manifest.isa);
+}
+
+/* Everything of the run as the checkpoint has it. */
+static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p,
+                          bool changed)
+{
+    sp_text told = { 0 };
+    sp_err e;
+
+    SP_TRY(sp_agree(t->job->comm, keep_machine(t, c, p)));
     SP_TRY(sp_session_open(&t->session, c,
                            (sp_session_opt){ .train = true,
                                              .eval = true,
                                              .data = true,
                                              .no_init = true,
-                                             .tiles = p->manifest.winograd }));
-    SP_TRY(sp_checkpoint_fits(p, &t->session.info));
-    SP_TRY(sp_trainer_load(t));
-    SP_TRY(check_position(t, &p->manifest));
-    SP_TRY(sp_checkpoint_load_all(p, &t->session));
+                                             .tiles = p->manifest.winograd,
+                                             .comm = t->job->comm }));
+    e = sp_checkpoint_fits(p, &t->session.info);
+    if (e == SP_OK)
+        e = sp_trainer_load(t);
+    if (e == SP_OK)
+        e = check_position(t, &p->manifest);
+    SP_TRY(sp_agree(t->job->comm, e));
+    SP_TRY(sp_checkpoint_load_all(p, &t->session, &told));
     t->state = p->manifest.state;
-    SP_TRY(sp_report_log(&t->report, t->dir.path));
-    sp_trainer_header(t);
-    report_warnings(t);
-    report_size(t, &p->manifest);
-    sp_report_line(&t->report, "resume   after step %lld, from %s",
-                   (long long)t->state.step, p->folder);
-    return SP_OK;
+    e = sp_session_agree(&t->session);
+    if (e == SP_OK)
+        e = sp_agree(t->job->comm, open_folder(t, changed));
+    if (e == SP_OK) {
+        report_size(t, &p->manifest);
+        sp_report_line(&t->report, "resume   after step %lld, from %s",
+                       (long long)t->state.step, p->folder);
+        report_lines(t, &told);
+    }
+    sp_text_free(&told);
+    return e;
 }
 
 static sp_err go_on(sp_trainer *t, sp_config *c, bool changed)
 {
     sp_checkpoint p;
-    sp_err e = sp_checkpoint_open(&p, t->dir.path, "last");
+    sp_err e = sp_checkpoint_open_whole(&p, t->dir.path, "last", t->job->comm);
 
     if (e == SP_OK)
-        e = begin_again(t, c, &p);
+        e = begin_again(t, c, &p, changed);
     sp_checkpoint_close(&p);
     if (e != SP_OK)
         return e;
-    if (sp_trainer_complete(t)) {
+    t->job->started = true;
+    if (sp_trainer_complete(t))
         sp_report_line(&t->report,
                        "nothing to do: the run is complete; a larger %s would "
                        "continue it",
                        t->state.epoch < t->session.set.train->epochs
                            ? "train.max_steps"
                            : "train.epochs");
-        t->job->started = true;
-        return finish(t, sp_trainer_run(t)); /* what is left is the test */
-    }
-    if (changed)
-        SP_TRY(write_config(t));
-    SP_TRY(prepare(t));
-    t->job->started = true;
-    return finish(t, sp_trainer_run(t));
+    return finish(t, sp_trainer_run(t)); /* at least the test may be left */
 }
 
 sp_err sp_resume(const sp_registry *r, const char *const *overrides,
@@ -207,13 +261,16 @@ sp_err sp_resume(const sp_registry *r, const char *const *overrides,
     sp_err e;
 
     job->started = false;
-    e = sp_launcher_check();
+    e = check_launcher(job);
     if (e == SP_OK)
-        e = sp_rundir_open(&t.dir, job->run);
+        e = sp_rundir_open(&t.dir, job->run, job->comm);
     if (e == SP_OK)
-        e = sp_checkpoint_clean(job->run);
+        e = sp_agree(job->comm, sp_trainer_speaks(&t)
+                                    ? sp_checkpoint_clean(job->run)
+                                    : SP_OK);
     if (e == SP_OK)
-        e = sp_config_of_run(&c, r, job->run, overrides, override_count);
+        e = sp_agree(job->comm, sp_config_of_run(&c, r, job->run, overrides,
+                                                 override_count));
     if (e == SP_OK)
         e = go_on(&t, c, override_count > 0);
     sp_trainer_close(&t);

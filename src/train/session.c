@@ -1,9 +1,10 @@
 /* Opening what a configuration describes. */
 #include "train/session.h"
 
+#include "dist/agree.h"
 #include "kernels/kernels.h"
 #include "sprat/nn.h"
-#include "train/keys.h"
+#include "train/machine.h"
 #include "train/weights.h"
 
 static const char *kind(bool text)
@@ -81,7 +82,7 @@ static sp_graph_opt graph_opt(const sp_session *s, bool train,
         .no_planner = !cfg->planner,
         .recompute = cfg->recompute != 0,
         .threads = s->threads,
-        .isa = sp_isa_choice(cfg->isa),
+        .isa = s->isa,
         .reference = cfg->reference,
         .winograd = (sp_winograd)cfg->winograd,
         .tiles = opt->tiles,
@@ -155,12 +156,21 @@ static sp_err open_program(sp_session *s, sp_program *p, sp_graph_opt opt,
     return sp_compile(g);
 }
 
+/* Of so many rows of the whole job, the most that a rank has. */
+static int share_of(const sp_session *s, int rows)
+{
+    int ranks = sp_comm_ranks(s->comm);
+
+    return (rows + ranks - 1) / ranks;
+}
+
 /* Columns of a text that would have no target to score need no memory. */
 static int eval_rows(const sp_session *s, const sp_session_opt *opt)
 {
     int rows = opt->eval_rows ? opt->eval_rows : s->set.train->eval_batch;
     size_t most = 1;
 
+    rows = share_of(s, rows);
     if (!s->info.text || !s->data)
         return rows;
     for (int part = 0; part < SP_PARTS; part++)
@@ -169,17 +179,24 @@ static int eval_rows(const sp_session *s, const sp_session_opt *opt)
     return (size_t)rows < most ? rows : (int)most;
 }
 
+static int train_rows(const sp_session *s)
+{
+    int rows = share_of(s, s->set.train->batch);
+    int micro = s->set.train->micro_batch;
+
+    return micro && micro < rows ? micro : rows;
+}
+
 static sp_err open_programs(sp_session *s, sp_session_opt opt)
 {
     const sp_train_cfg *cfg = s->set.train;
-    int rows = cfg->micro_batch ? cfg->micro_batch : cfg->batch;
 
     s->params = sp_params_new();
     if (!s->params)
         return sp_fail(SP_ENOMEM, "out of memory");
     if (opt.train)
-        SP_TRY(open_program(s, &s->train, graph_opt(s, true, &opt), rows,
-                            cfg->bptt));
+        SP_TRY(open_program(s, &s->train, graph_opt(s, true, &opt),
+                            train_rows(s), cfg->bptt));
     if (opt.eval)
         SP_TRY(open_program(s, &s->eval, graph_opt(s, false, &opt),
                             eval_rows(s, &opt),
@@ -188,13 +205,38 @@ static sp_err open_programs(sp_session *s, sp_session_opt opt)
     return SP_OK;
 }
 
+static sp_err open_exchange(sp_session *s)
+{
+    const sp_settings *set = &s->set;
+    sp_exchange_args a = {
+        .comm = s->comm,
+        .params = s->params,
+        .optim = s->optim,
+        .compressor = set->compressor,
+        .own = set->compressor_own,
+        .clip = set->optim->clip,
+        .node = set->dist->hierarchy != 0,
+        .merge = set->dist->exchange != 0,
+        .seed = (uint64_t)set->train->seed,
+        .threads = s->threads,
+    };
+
+    if (sp_comm_ranks(s->comm) == 1 && !set->compressor->encode)
+        return SP_OK;
+    if (set->optimizer->momentum)
+        set->optimizer->momentum(set->optimizer_own, &a.momentum, &a.nesterov);
+    return sp_exchange_new(&s->exchange, &a);
+}
+
 static sp_err open_values(sp_session *s, sp_session_opt opt)
 {
     const sp_settings *set = &s->set;
+    size_t first, columns;
 
+    sp_share((size_t)set->train->batch, sp_comm_rank(s->comm),
+             sp_comm_ranks(s->comm), &first, &columns);
     if (opt.train)
-        SP_TRY(
-            sp_carry_open(&s->train.carry, s->train.graph, set->train->batch));
+        SP_TRY(sp_carry_open(&s->train.carry, s->train.graph, (int)columns));
     if (opt.eval)
         SP_TRY(sp_carry_open(&s->eval.carry, s->eval.graph, s->eval.rows));
     sp_params_init(s->params, (uint64_t)set->train->seed);
@@ -211,13 +253,9 @@ static sp_err open_values(sp_session *s, sp_session_opt opt)
                                    });
 }
 
-static sp_err open_all(sp_session *s, sp_session_opt opt)
+/* What this rank does by itself. */
+static sp_err open_own(sp_session *s, sp_session_opt opt)
 {
-    int threads = s->set.train->threads;
-
-    s->threads = threads ? threads : sp_threads_available();
-    if (s->threads > SP_MAX_THREADS)
-        s->threads = SP_MAX_THREADS;
     SP_TRY(open_data(s, opt));
     if (opt.data && opt.train)
         SP_TRY(check_batch(s));
@@ -225,11 +263,34 @@ static sp_err open_all(sp_session *s, sp_session_opt opt)
     return opt.no_memory ? SP_OK : open_values(s, opt);
 }
 
+/* Batch norm over all ranks. An operator cannot fail: that others are missing
+ * is remembered, for the step to end with. */
+static void sum_across(void *arg, double *x, size_t n)
+{
+    sp_on on = { SP_ALL, SP_CHANNEL_MAIN, SP_USE_NORM };
+    sp_session *s = arg;
+
+    if (s->lost == SP_OK)
+        s->lost = sp_op_wait(s->comm, sp_sum_doubles(s->comm, on, x, n));
+}
+
+/* Ranks that fail, fail together. */
+static sp_err open_all(sp_session *s, sp_session_opt opt)
+{
+    SP_TRY(sp_machine_open(s));
+    SP_TRY(sp_agree(s->comm, open_own(s, opt)));
+    if (opt.no_memory || !opt.train)
+        return SP_OK;
+    if (s->set.dist->sync_bn && sp_comm_ranks(s->comm) > 1)
+        s->across = (sp_across){ sum_across, s };
+    return sp_agree(s->comm, open_exchange(s));
+}
+
 sp_err sp_session_open(sp_session *s, const sp_config *c, sp_session_opt opt)
 {
     sp_err e;
 
-    *s = (sp_session){ 0 };
+    *s = (sp_session){ .comm = opt.comm };
     SP_TRY(sp_settings_view(c, &s->set));
     e = open_all(s, opt);
     if (e != SP_OK)
@@ -245,7 +306,8 @@ sp_err sp_session_batches(const sp_session *s, sp_loader **out)
         .part = SP_PART_TRAIN,
         .batch = (size_t)cfg->batch,
         .steps = cfg->bptt,
-        .ranks = 1,
+        .rank = sp_comm_rank(s->comm),
+        .ranks = sp_comm_ranks(s->comm),
         .shuffle = true,
         .augment = true,
         .drop_last = cfg->drop_last,
@@ -257,6 +319,7 @@ sp_err sp_session_batches(const sp_session *s, sp_loader **out)
 
 void sp_session_close(sp_session *s)
 {
+    sp_exchange_free(s->exchange);
     sp_optim_free(s->optim);
     sp_carry_close(&s->train.carry);
     sp_carry_close(&s->eval.carry);

@@ -7,9 +7,12 @@
 #include "base/text.h"
 #include "data/loader.h"
 #include "optim/optim.h"
+#include "sprat/compress.h"
 #include "sprat/model.h"
+#include "sprat/op.h"
 #include "sprat/train.h"
 #include "train/carry.h"
+#include "train/exchange.h"
 
 /* A configuration, by its sections' types. Pointers into the sp_config. */
 typedef struct sp_settings {
@@ -27,6 +30,9 @@ typedef struct sp_settings {
     const sp_schedule *schedule;
     const void *schedule_own;
     const sp_schedule_cfg *schedule_cfg;
+    const sp_compressor *compressor;
+    const void *compressor_own;
+    const sp_dist_cfg *dist;
     const sp_log_cfg *log;
 } sp_settings;
 
@@ -49,7 +55,7 @@ typedef struct sp_program {
     sp_tensor *input, *label;
     sp_tensor *logits; /* NULL: not kept, as for training on text, where they
                           are large */
-    int rows, steps;   /* capacity; steps: of time, 1 for images */
+    int rows, steps;   /* capacity of this rank; steps: of time, 1 for images */
     sp_carry carry;    /* states between batches; of text */
 } sp_program;
 
@@ -58,11 +64,16 @@ typedef struct sp_session {
     sp_data_info info; /* image size and classes, or text */
     int classes;
     int threads;
+    bool crowded; /* this host has fewer cores than all its ranks' threads */
     const char *isa;
     sp_params *params;
-    sp_program train, eval;       /* graph NULL: not asked for */
-    sp_dataset *data;             /* NULL: not asked for */
-    sp_optim *optim;              /* NULL: not asked for */
+    sp_program train, eval; /* graph NULL: not asked for */
+    sp_dataset *data;       /* NULL: not asked for */
+    sp_optim *optim;        /* NULL: not asked for */
+    sp_comm *comm;          /* NULL: one rank; the caller's */
+    sp_exchange *exchange;  /* with the optimizer */
+    sp_across across; /* sums for dist.sync_bn; sum NULL: there are none */
+    sp_err lost;      /* what has become of them */
     const struct sp_watch *watch; /* of training's runs; NULL: nobody */
 } sp_session;
 
@@ -77,6 +88,7 @@ typedef struct sp_session_opt {
     int eval_steps;    /* 0: train.bptt; of text */
     const char *tiles; /* sp_graph_opt.tiles: of the run's checkpoint */
     const sp_data_info *info; /* instead of the data set's description */
+    sp_comm *comm;            /* the ranks to train with; NULL: this alone */
 } sp_session_opt;
 
 /* Open what `opt` asks for; parameters have their first values, from the seed
@@ -85,6 +97,11 @@ typedef struct sp_session_opt {
 SP_MUST sp_err sp_session_open(sp_session *s, const sp_config *c,
                                sp_session_opt opt);
 void sp_session_close(sp_session *s);
+
+/* Whether all ranks train the same: compares the configuration, the build, the
+ * data and the parameters with those of rank 0 (agreed.c). Collective. Errors:
+ * SP_EPEER naming what differs and on which ranks. */
+SP_MUST sp_err sp_session_agree(const sp_session *s);
 
 /* The batches of the training part of an open session that has data; the
  * caller frees them before it closes the session. Errors: those of

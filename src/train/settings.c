@@ -40,6 +40,29 @@ static sp_err check_reference(const sp_settings *s)
                    tile);
 }
 
+/* Ranks with different numbers of passes would wait for each other for ever. */
+static sp_err check_sync_bn(const sp_settings *s)
+{
+    if (!s->dist->sync_bn || s->train->micro_batch == 0)
+        return SP_OK;
+    return sp_fail(SP_ECONFIG,
+                   "dist.sync_bn: needs the whole batch in one pass, but "
+                   "train.micro_batch is %d: leave one of them out",
+                   s->train->micro_batch);
+}
+
+static sp_err check_compressor(const sp_settings *s)
+{
+    const sp_optimizer *o = s->optimizer;
+    sp_compress_use use = { .optimizer = o->entry.name,
+                            .has_momentum = o->momentum != NULL,
+                            .clip = s->optim->clip };
+
+    if (o->momentum)
+        o->momentum(s->optimizer_own, &use.momentum, &use.nesterov);
+    return sp_compressor_check(s->compressor, s->compressor_own, &use);
+}
+
 /* What set the key that a message begins with, "section.key"; NULL where it
  * begins with none. */
 static const char *source_of(const sp_config *c, const char *message)
@@ -90,6 +113,9 @@ sp_err sp_settings_view(const sp_config *c, sp_settings *s)
         .schedule = (const sp_schedule *)sp_config_entry(c, "schedule"),
         .schedule_own = sp_config_own(c, "schedule"),
         .schedule_cfg = sp_config_section(c, "schedule"),
+        .compressor = (const sp_compressor *)sp_config_entry(c, "compress"),
+        .compressor_own = sp_config_own(c, "compress"),
+        .dist = sp_config_section(c, "dist"),
         .log = sp_config_section(c, "log"),
     };
     note(&mistakes, sp_settings_locate(c, check_micro_batch(s)));
@@ -98,6 +124,8 @@ sp_err sp_settings_view(const sp_config *c, sp_settings *s)
                         c, sp_schedule_check(s->schedule, s->schedule_own)));
     note(&mistakes, sp_settings_locate(
                         c, sp_optimizer_check(s->optimizer, s->optimizer_own)));
+    note(&mistakes, sp_settings_locate(c, check_sync_bn(s)));
+    note(&mistakes, sp_settings_locate(c, check_compressor(s)));
     e = sp_text_check(&mistakes);
     if (e == SP_OK && mistakes.size)
         e = sp_fail(SP_ECONFIG, "%s", sp_text_string(&mistakes));
@@ -147,5 +175,11 @@ void sp_settings_warn(const sp_settings *s, sp_text *out)
                     "warning: schedule.warmup_epochs is %g, but the run ends "
                     "after %g\n",
                     s->schedule_cfg->warmup_epochs, epochs);
+    if (s->compressor->settled &&
+        s->compressor->settled(s->compressor_own) >= epochs)
+        sp_text_add(out,
+                    "warning: compress.warmup_epochs is %g, but the run ends "
+                    "after %g: it never reaches its density\n",
+                    s->compressor->settled(s->compressor_own), epochs);
     warn_of_kind(s, out);
 }

@@ -92,12 +92,16 @@ void sp_train_state_write(sp_json *j, const sp_train_state *s)
     sp_json_int(j, "correct", s->correct);
     sp_json_int(j, "samples", s->samples);
     sp_json_number(j, "epoch_seconds", s->epoch_seconds);
+    sp_json_number(j, "packet_bytes", s->packet_bytes);
+    sp_json_number(j, "mpi_bytes", s->mpi_bytes);
     sp_json_number(j, "seconds", s->seconds);
     sp_json_number(j, "lr", s->lr);
     sp_json_open(j, "window");
     sp_json_number(j, "loss", s->window.loss);
     sp_json_number(j, "norm", s->window.norm);
     sp_json_number(j, "seconds", s->window.seconds);
+    sp_json_number(j, "packet_bytes", s->window.packet_bytes);
+    sp_json_number(j, "mpi_bytes", s->window.mpi_bytes);
     sp_json_int(j, "correct", s->window.correct);
     sp_json_int(j, "samples", s->window.samples);
     sp_json_int(j, "steps", s->window.steps);
@@ -122,6 +126,15 @@ static sp_err get_count(const sp_json_value *object, const char *key,
     return SP_OK;
 }
 
+/* Bytes, which checkpoints of older versions do not have. */
+static sp_err get_bytes(const sp_json_value *object, const char *key,
+                        double *out)
+{
+    *out = 0;
+    return sp_json_find(object, key) ? sp_json_get_number(object, key, out)
+                                     : SP_OK;
+}
+
 static sp_err read_schedule(const sp_json_value *object, sp_schedule_state *s)
 {
     const sp_json_value *best = sp_json_find(object, "best");
@@ -141,6 +154,8 @@ static sp_err read_window(const sp_json_value *object, sp_window *w)
     SP_TRY(sp_json_get_number(object, "loss", &w->loss));
     SP_TRY(sp_json_get_number(object, "norm", &w->norm));
     SP_TRY(sp_json_get_number(object, "seconds", &w->seconds));
+    SP_TRY(get_bytes(object, "packet_bytes", &w->packet_bytes));
+    SP_TRY(get_bytes(object, "mpi_bytes", &w->mpi_bytes));
     SP_TRY(get_count(object, "correct", INT64_MAX, &w->correct));
     SP_TRY(get_count(object, "samples", INT64_MAX, &w->samples));
     return get_count(object, "steps", INT64_MAX, &w->steps);
@@ -171,6 +186,8 @@ sp_err sp_train_state_read(const sp_json_value *object, sp_train_state *s)
     SP_TRY(get_count(object, "correct", INT64_MAX, &s->correct));
     SP_TRY(get_count(object, "samples", INT64_MAX, &s->samples));
     SP_TRY(sp_json_get_number(object, "epoch_seconds", &s->epoch_seconds));
+    SP_TRY(get_bytes(object, "packet_bytes", &s->packet_bytes));
+    SP_TRY(get_bytes(object, "mpi_bytes", &s->mpi_bytes));
     SP_TRY(sp_json_get_number(object, "seconds", &s->seconds));
     SP_TRY(sp_json_get_number(object, "lr", &s->lr));
     SP_TRY(sp_json_get(object, "window", SP_JSON_OBJECT, &window));

@@ -33,7 +33,7 @@ SP_MUST sp_err sp_epoch_line_read(const sp_json_value *object,
 
 /* Sums since the last step line of metrics.jsonl. */
 typedef struct sp_window {
-    double loss, norm, seconds;
+    double loss, norm, seconds, packet_bytes, mpi_bytes;
     int64_t correct, samples, steps;
 } sp_window;
 
@@ -46,6 +46,8 @@ typedef struct sp_train_state {
     double loss_sum; /* of the samples */
     int64_t correct, samples;
     double epoch_seconds; /* spent in training */
+    double packet_bytes;  /* this rank's gradients, as they were sent */
+    double mpi_bytes;     /* handed to MPI for them */
     double seconds;       /* of the whole run, evaluation included */
     double lr;            /* of the last step */
     sp_window window;

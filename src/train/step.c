@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "dist/agree.h"
 #include "train/evaluate.h"
 #include "train/report.h"
 
@@ -24,6 +25,7 @@ static sp_run part_run(const sp_session *s, const sp_batch *b, int64_t step,
         .step = step,
         .row = (int64_t)b->row + first,
         .watch = s->watch,
+        .across = s->across.sum ? &s->across : NULL,
     };
 }
 
@@ -73,7 +75,8 @@ static size_t count_correct(const sp_session *s, int rows)
 }
 
 /* The step is a pure function of batch and parameters: run it once more,
- * looking at every value. */
+ * looking at every value. Several ranks fail together, with what one of those
+ * has found whose own values are at fault. */
 static sp_err not_finite(sp_session *s, const sp_batch *b, int64_t step,
                          const sp_step_result *r)
 {
@@ -81,45 +84,112 @@ static sp_err not_finite(sp_session *s, const sp_batch *b, int64_t step,
 
     for (int first = 0; !where && first < b->n; first += s->train.rows) {
         sp_run run = part_run(s, b, step, first);
+
+        run.across = NULL; /* ranks stop looking at different places */
         fill(s, b, first, run.n);
         sp_carry_put(&s->train.carry, first, run.n);
         sp_find_nonfinite(s->train.graph, &run, &where);
     }
-    return sp_fail(SP_ENUMERIC,
-                   "step %" PRId64 ": %s: not finite (loss %g, gradient norm "
-                   "%g); weights are as before the step: lower optim.lr, set "
-                   "optim.clip, or look at the data",
-                   step + 1, where ? where : "the sum of the gradients",
-                   fabs(r->loss), fabs(r->norm)); /* NaN has no sign */
+    if (!where)
+        SP_TRY(sp_agree(s->comm, SP_OK)); /* returns unless another has it */
+    return sp_agree(
+        s->comm,
+        sp_fail(SP_ENUMERIC,
+                "step %" PRId64 ": %s: not finite (loss %g, gradient norm "
+                "%g); weights are as before the step: lower optim.lr, set "
+                "optim.clip, or look at the data",
+                step + 1, where ? where : "the sum of the gradients",
+                fabs(r->loss), fabs(r->norm))); /* NaN has no sign */
 }
 
-sp_err sp_train_step(sp_session *s, const sp_batch *b, int64_t step, double lr,
+/* Forward and backward over this rank's rows, which may be none: its gradients
+ * are 0 then. They leave in the last pass. */
+static void passes(sp_session *s, const sp_batch *b, int64_t step,
+                   sp_step_result *r)
+{
+    int first = 0;
+
+    do {
+        sp_run run = part_run(s, b, step, first);
+        double start = sp_now(), middle;
+        bool last = first + s->train.rows >= b->n;
+
+        forward(s, b, first, &run);
+        r->loss += sp_loss(s->train.graph, &run);
+        r->correct += count_correct(s, run.n);
+        middle = sp_now();
+        sp_backward(s->train.graph, &run,
+                    last && s->exchange ? sp_exchange_ready : NULL,
+                    s->exchange);
+        r->forward_s += middle - start;
+        r->backward_s += sp_now() - middle;
+        first += s->train.rows;
+    } while (first < b->n);
+}
+
+/* Put together what the ranks have; what fails, fails on all. */
+static sp_err exchange(sp_session *s, const sp_step_at *at, sp_step_result *r)
+{
+    sp_status status = { .loss = r->loss,
+                         .correct = (double)r->correct,
+                         .failed = at->failed != SP_OK,
+                         .stop = at->stop,
+                         .save = at->save,
+                         .not_finite = !isfinite(r->loss) };
+
+    SP_TRY(sp_exchange_end(s->exchange, &status));
+    r->loss = status.loss;
+    r->correct = (size_t)status.correct;
+    r->stop = status.stop > 0;
+    r->save = status.save > 0;
+    if (status.failed > 0)
+        return sp_agree(s->comm, at->failed);
+    if (status.not_finite > 0)
+        r->loss = NAN;
+    return SP_OK;
+}
+
+/* The passes and the exchange, and how long each took. */
+static sp_err gradients(sp_session *s, const sp_batch *b, const sp_step_at *at,
+                        sp_step_result *r)
+{
+    double busy = 0, waited = 0, share = (double)b->n / (double)b->rows;
+    double done = 0;
+    sp_err e;
+
+    if (!s->exchange) {
+        passes(s, b, at->step, r);
+        return at->failed;
+    }
+    sp_exchange_seconds(s->exchange, &busy, &waited);
+    SP_TRY(sp_exchange_begin(s->exchange, at->step, at->progress, share));
+    passes(s, b, at->step, r);
+    SP_TRY(s->lost);
+    sp_exchange_seconds(s->exchange, &done, &r->exchange_s);
+    r->backward_s -= done - busy; /* packets that were encoded meanwhile */
+    e = exchange(s, at, r);
+    sp_exchange_seconds(s->exchange, &r->compress_s, &r->exchange_s);
+    r->compress_s -= busy;
+    r->exchange_s -= waited;
+    return e;
+}
+
+sp_err sp_train_step(sp_session *s, const sp_batch *b, const sp_step_at *at,
                      sp_step_result *out)
 {
-    sp_step_result r = { 0 };
-    double start, now = sp_now();
+    sp_step_result r = { .stop = at->stop, .save = at->save };
+    bool clipped;
+    double start;
 
     if (b->index == 0)
         sp_carry_reset(&s->train.carry);
-    for (int first = 0; first < b->n; first += s->train.rows) {
-        sp_run run = part_run(s, b, step, first);
-
-        start = now;
-        forward(s, b, first, &run);
-        r.loss += sp_loss(s->train.graph, &run);
-        r.correct += count_correct(s, run.n);
-        now = sp_now();
-        r.forward_s += now - start;
-        start = now;
-        sp_backward(s->train.graph, &run, NULL, NULL);
-        now = sp_now();
-        r.backward_s += now - start;
-    }
-    start = now;
+    SP_TRY(gradients(s, b, at, &r));
+    start = sp_now();
     r.norm = sp_optim_norm(s->optim);
     if (!isfinite(r.loss) || !isfinite(r.norm))
-        return not_finite(s, b, step, &r);
-    sp_optim_update(s->optim, lr, r.norm, step);
+        return not_finite(s, b, at->step, &r);
+    clipped = s->exchange && sp_exchange_clips(s->exchange);
+    sp_optim_update(s->optim, at->lr, clipped ? 0 : r.norm, at->step);
     sp_carry_advance(&s->train.carry);
     r.optim_s = sp_now() - start;
     *out = r;

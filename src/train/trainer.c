@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "dist/agree.h"
+#include "train/alike.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/rotate.h"
@@ -72,14 +74,18 @@ int64_t sp_trainer_steps(const sp_trainer *t)
     return cfg->max_steps > 0 && cfg->max_steps < all ? cfg->max_steps : all;
 }
 
+double sp_trainer_progressed(const sp_trainer *t)
+{
+    return t->state.epoch + (double)t->state.batch / (double)t->batches;
+}
+
 double sp_trainer_rate(const sp_trainer *t)
 {
     const sp_settings *set = &t->session.set;
     sp_schedule_at at = {
         .epoch = t->state.epoch,
         .epochs = set->train->epochs,
-        .progress =
-            t->state.epoch + (double)t->state.batch / (double)t->batches,
+        .progress = sp_trainer_progressed(t),
     };
 
     return set->optim->lr * sp_schedule_factor(set->schedule, set->schedule_own,
@@ -100,6 +106,7 @@ static double lap(sp_trainer *t)
 sp_err sp_trainer_save(sp_trainer *t, bool best)
 {
     lap(t);
+    t->save = false;
     SP_TRY(sp_checkpoint_save(&(sp_checkpoint_args){
         .run = t->dir.path,
         .session = &t->session,
@@ -110,12 +117,23 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
     }));
     t->unsaved = false;
     /* What stays costs room only. */
-    if (sp_rotate(t->dir.path, settings(t)->keep) != SP_OK)
+    if (sp_trainer_speaks(t) &&
+        sp_rotate(t->dir.path, settings(t)->keep) != SP_OK)
         sp_report_line(&t->report, "warning: an old checkpoint stays: %s",
                        sp_last_error());
     t->saved = sp_now();
     lap(t);
     return SP_OK;
+}
+
+bool sp_trainer_speaks(const sp_trainer *t)
+{
+    return sp_comm_rank(t->job->comm) == 0;
+}
+
+static bool several(const sp_trainer *t)
+{
+    return sp_comm_ranks(t->job->comm) > 1;
 }
 
 bool sp_trainer_must_stop(const void *trainer)
@@ -171,14 +189,40 @@ static sp_err log_step(sp_trainer *t)
     return sp_metrics_step(&t->metrics, &line);
 }
 
+/* Bytes of the last step: of this rank's gradients as they were sent, and what
+ * was handed to MPI. */
+static void count_bytes(sp_trainer *t, double *packet, double *mpi)
+{
+    const sp_exchange *x = t->session.exchange;
+    sp_packet_bytes b = { 0 };
+    double all, given = 0;
+
+    if (x)
+        b = sp_exchange_bytes(x);
+    all = b.headers + b.values + b.places + b.dense;
+    if (x && several(t))
+        given = (double)sp_ledger_step_bytes(sp_comm_ledger(t->job->comm));
+    *packet = x ? all - t->packet_bytes
+                : sizeof(float) * (double)sp_params_count(t->session.params);
+    *mpi = given - t->mpi_bytes;
+    t->packet_bytes = all;
+    t->mpi_bytes = given;
+}
+
 static void count(sp_trainer *t, const sp_batch *b, const sp_step_result *r)
 {
     sp_train_state *s = &t->state;
     sp_window *w = &t->state.window;
     double targets = (double)b->targets;
     double seconds = lap(t), loss = r->loss * targets;
-    int64_t samples = (int64_t)b->n * b->t;
+    int64_t samples = (int64_t)b->targets;
+    double packet, mpi;
 
+    count_bytes(t, &packet, &mpi);
+    s->packet_bytes += packet;
+    s->mpi_bytes += mpi;
+    w->packet_bytes += packet;
+    w->mpi_bytes += mpi;
     s->step++;
     s->batch = (int64_t)b->index + 1;
     s->loss_sum += loss;
@@ -202,13 +246,41 @@ static sp_err log_hash(sp_trainer *t)
     return sp_metrics_hash(&t->metrics, t->state.step, hex);
 }
 
-static sp_err one_step(sp_trainer *t, const sp_batch *b)
+/* Minutes are those of the rank that speaks. */
+static bool minutes_due(const sp_trainer *t)
 {
+    double minutes = settings(t)->checkpoint_minutes;
+
+    return sp_trainer_speaks(t) && minutes > 0 &&
+           sp_now() - t->saved >= 60 * minutes;
+}
+
+/* All ranks' parameters must be the same for ever. */
+static sp_err check_ranks(const sp_trainer *t)
+{
+    int every = t->session.set.dist->check_every;
+
+    if (!several(t) || every == 0 || t->state.step % every != 0)
+        return SP_OK;
+    return sp_params_agree(t->session.params, t->job->comm);
+}
+
+static sp_err one_step(sp_trainer *t, const sp_batch *b, sp_err failed)
+{
+    sp_step_at at = { .step = t->state.step,
+                      .progress = sp_trainer_progressed(t),
+                      .lr = sp_trainer_rate(t),
+                      .stop = sp_trainer_must_stop(t),
+                      .save = minutes_due(t),
+                      .failed = failed };
     sp_step_result r;
 
-    t->state.lr = sp_trainer_rate(t);
-    SP_TRY(sp_train_step(&t->session, b, t->state.step, t->state.lr, &r));
+    t->state.lr = at.lr;
+    SP_TRY(sp_train_step(&t->session, b, &at, &r));
+    t->stop = r.stop;
+    t->save = r.save;
     count(t, b, &r);
+    SP_TRY(check_ranks(t));
     sp_trainer_progress(t, true);
     if (t->state.step % t->session.set.log->every == 0)
         SP_TRY(log_step(t));
@@ -223,22 +295,38 @@ static bool checkpoint_due(const sp_trainer *t)
 
     return (cfg->checkpoint_steps > 0 &&
             t->state.step % cfg->checkpoint_steps == 0) ||
-           (cfg->checkpoint_minutes > 0 &&
-            sp_now() - t->saved >= 60 * cfg->checkpoint_minutes);
+           t->save || (!several(t) && minutes_due(t));
+}
+
+/* Of several ranks, one that cannot read its share goes on without it, to fail
+ * with the others. */
+static sp_err next_batch(sp_trainer *t, sp_batch *b, sp_err *failed)
+{
+    sp_err e = sp_loader_next(t->loader, b);
+
+    *failed = SP_OK;
+    if (e == SP_OK || !several(t))
+        return e;
+    *failed = e;
+    *b = (sp_batch){
+        .index = (size_t)t->state.batch, .rows = 1, .targets = 1, .t = 1
+    };
+    return SP_OK;
 }
 
 /* The rest of the epoch under way, or less when the steps run out. */
 static sp_err train_epoch(sp_trainer *t)
 {
+    sp_err failed;
     sp_batch b;
 
     while (!sp_trainer_ended(t)) {
-        if (sp_trainer_must_stop(t))
+        if (several(t) ? t->stop : sp_trainer_must_stop(t))
             return stop(t);
-        SP_TRY(sp_loader_next(t->loader, &b));
+        SP_TRY(next_batch(t, &b, &failed));
         if (b.end)
             return SP_OK;
-        SP_TRY(one_step(t, &b));
+        SP_TRY(one_step(t, &b, failed));
         /* At the end of an epoch the checkpoint waits for the evaluation. */
         if (!b.last && !sp_trainer_ended(t) && checkpoint_due(t))
             SP_TRY(sp_trainer_save(t, false));
@@ -268,6 +356,7 @@ sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
     sp_train_state *s = &t->state;
     double dense = 4.0 * (double)sp_params_count(t->session.params);
     double loss = s->loss_sum / (double)s->samples;
+    double steps = (double)s->batch, packet = s->packet_bytes / steps;
     sp_scores valid, test;
 
     SP_TRY(score(t, SP_PART_VALID, &valid));
@@ -290,9 +379,9 @@ sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
         .seconds = s->epoch_seconds + lap(t),
         .items_per_s = (double)s->samples / s->epoch_seconds,
         .dense_bytes = dense,
-        .packet_bytes = dense,
-        .mpi_bytes = 0,
-        .compression_ratio = 1,
+        .packet_bytes = packet,
+        .mpi_bytes = s->mpi_bytes / steps,
+        .compression_ratio = dense / packet,
         .peak_rss_mib = sp_peak_rss(),
     };
     return SP_OK;
@@ -316,6 +405,8 @@ void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line)
     s->correct = 0;
     s->samples = 0;
     s->epoch_seconds = 0;
+    s->packet_bytes = 0;
+    s->mpi_bytes = 0;
 }
 
 /* Evaluate, report and save what the epoch, or the run's last part of one,

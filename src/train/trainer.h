@@ -24,6 +24,8 @@ typedef struct sp_trainer {
     double saved;      /* clock at the last checkpoint */
     int64_t first;     /* step at which this call began */
     bool unsaved;      /* the state is newer than the last checkpoint */
+    bool stop, save;   /* what the ranks have agreed upon in the last step */
+    double packet_bytes, mpi_bytes; /* counted up to the last step */
 } sp_trainer;
 
 /* A trainer with nothing open, at the start of a run; the clock runs. */
@@ -33,7 +35,11 @@ sp_trainer sp_trainer_start(sp_job *job);
 SP_MUST sp_err sp_trainer_load(sp_trainer *t);
 void sp_trainer_close(sp_trainer *t);
 
-/* Whether the job is to stop now; of an sp_trainer. */
+/* Whether this rank runs alone, or is the one that speaks for all: that writes
+ * what the run folder says. */
+bool sp_trainer_speaks(const sp_trainer *t);
+
+/* Whether this rank was told that the job is to stop; of an sp_trainer. */
 bool sp_trainer_must_stop(const void *trainer);
 
 /* Whether the configured epochs or steps are done. */
@@ -69,6 +75,9 @@ SP_MUST sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line);
 /* Tell the schedule the epoch's loss and begin the next one. */
 void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line);
 
+/* Epochs done, with the fraction of the present one. */
+double sp_trainer_progressed(const sp_trainer *t);
+
 /* The learning rate of the next step. */
 double sp_trainer_rate(const sp_trainer *t);
 
@@ -88,6 +97,11 @@ void sp_trainer_epoch_line(sp_trainer *t, const sp_epoch_line *line, bool best);
 
 /* What is trained on what, for people. */
 void sp_trainer_header(sp_trainer *t);
+
+/* What was sent since this call began: into an open object, as "bytes", and at
+ * the end of a run for people (bytes.c). Nothing where nothing is exchanged. */
+void sp_trainer_write_bytes(const sp_trainer *t, sp_json *j);
+void sp_trainer_bytes(sp_trainer *t);
 
 /* Write result.json: how the run stands or ended ("running", "done",
  * "stopped", "not_finite", "failed") and why (may be NULL). Errors: SP_EIO,

@@ -1,0 +1,279 @@
+/* A step's exchange, put together from dense sums and packets. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "train/exchange_parts.h"
+#include "train/report.h"
+
+static const sp_compressor *rule(const sp_exchange *x)
+{
+    return x->args.compressor;
+}
+
+/* Whether all gradients must be there before one may leave. */
+static bool waits(const sp_exchange *x)
+{
+    return x->args.node || sp_exchange_clips(x);
+}
+
+/* ---- From dense to packets ----------------------------------------------- */
+
+bool sp_exchange_clips(const sp_exchange *x)
+{
+    const sp_compressor *c = rule(x);
+
+    return x->compressing && c->clips && c->clips(x->args.own, x->args.clip);
+}
+
+static bool owns_momentum(const sp_exchange *x)
+{
+    return rule(x)->owns_momentum && rule(x)->owns_momentum(x->args.own);
+}
+
+/* From here on the compressor applies momentum. What the optimizer has gathered
+ * of it goes over to the ranks; it keeps that of the decay. */
+static void hand_over(sp_exchange *x)
+{
+    x->until_dense = false;
+    if (!owns_momentum(x))
+        return;
+    for (size_t i = 0; i < x->count; i++) {
+        const sp_param *p = x->params[i];
+        float *momentum = sp_optim_state(x->args.optim, p, 0);
+
+        if (x->taken[i] < 0)
+            continue;
+        if (x->leads && rule(x)->take_over)
+            rule(x)->take_over(&x->packed[x->taken[i]], momentum);
+        memset(momentum, 0, p->count * sizeof *momentum);
+    }
+}
+
+/* The weight of a host is that of its ranks. */
+static sp_err share(sp_exchange *x, double weight)
+{
+    sp_on on = { SP_NODE, SP_CHANNEL_MAIN, SP_USE_NODE };
+
+    x->weight = weight;
+    return x->args.node
+               ? sp_op_wait(x->args.comm,
+                            sp_sum_doubles(x->args.comm, on, &x->weight, 1))
+               : SP_OK;
+}
+
+/* For a step at another density than the one before. */
+static sp_err change_ratio(sp_exchange *x, double ratio)
+{
+    x->compressing = rule(x)->encode && (!rule(x)->density || ratio < 1);
+    sp_exchange_set_ratio(x, ratio);
+    if (x->compressing && x->packets)
+        SP_TRY(sp_packets_resize(x->packets));
+    if (x->compressing && x->until_dense)
+        hand_over(x);
+    for (size_t i = 0; owns_momentum(x) && i < x->count; i++)
+        if (x->taken[i] >= 0)
+            sp_optim_correct(x->args.optim, x->params[i], x->compressing);
+    return SP_OK;
+}
+
+sp_err sp_exchange_begin(sp_exchange *x, int64_t step, double progress,
+                         double weight)
+{
+    double ratio =
+        rule(x)->density ? rule(x)->density(x->args.own, progress) : 1;
+
+    SP_TRY(share(x, weight));
+    for (size_t i = 0; i < x->packed_count; i++) {
+        x->packed[i].step = step;
+        x->packed[i].weight = x->weight;
+        x->packed[i].scale = 1;
+    }
+    x->squares = 0;
+    return ratio == x->ratio ? SP_OK : change_ratio(x, ratio);
+}
+
+/* ---- A step -------------------------------------------------------------- */
+
+static void scale_by(float *x, size_t n, float scale)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= scale;
+}
+
+static void leave(sp_exchange *x, size_t i)
+{
+    if (x->compressing && x->taken[i] >= 0) {
+        sp_packets_add(x->packets, (size_t)x->taken[i]);
+        return;
+    }
+    x->dense_bytes[i] += (double)(x->slots[i].n * sizeof(float));
+    sp_dense_add(x->dense, x->grads[i], x->slots[i].n);
+}
+
+void sp_exchange_ready(void *exchange, sp_param *p)
+{
+    sp_exchange *x = exchange;
+
+    if (x->args.node) {
+        sp_dense_add(x->node, p->grad, p->count);
+        return;
+    }
+    x->squares += sp_optim_squares(x->args.optim, p);
+    if (!waits(x))
+        leave(x, (size_t)x->slot_of[p->index]);
+}
+
+/* Clip by the norm of all gradients of this rank: what travels dense here,
+ * what is packed by its slot's scale. */
+static void clip(sp_exchange *x, double norm)
+{
+    rule(x)->prepare(x->packed, x->packed_count, norm);
+    for (size_t i = 0; i < x->count; i++)
+        if (x->taken[i] < 0)
+            scale_by(x->grads[i], x->slots[i].n, (float)x->packed[0].scale);
+}
+
+/* All gradients are there: let those that have waited leave, the last first,
+ * and take what comes. */
+static sp_err exchange(sp_exchange *x, double norm)
+{
+    sp_err e, dense;
+
+    if (sp_exchange_clips(x))
+        clip(x, norm);
+    for (size_t i = x->count; waits(x) && i > 0; i--)
+        leave(x, i - 1);
+    sp_dense_flush(x->dense);
+    e = x->compressing ? sp_packets_wait(x->packets) : SP_OK;
+    if (e == SP_EPEER)
+        return e;
+    dense = sp_dense_wait(x->dense);
+    return e == SP_OK ? dense : e;
+}
+
+/* The leader's gradients are the sums: they become those of its host. */
+static sp_err share_within_node(sp_exchange *x)
+{
+    sp_on on = { SP_NODE, SP_CHANNEL_GATHER, SP_USE_NODE };
+    float *grads = sp_params_grads(x->args.params);
+
+    return sp_op_wait(
+        x->args.comm,
+        sp_broadcast(x->args.comm, on, 0, grads,
+                     sp_params_count(x->args.params) * sizeof *grads));
+}
+
+static sp_err finish(sp_exchange *x, sp_status *status)
+{
+    sp_on on = { SP_ALL, SP_CHANNEL_MAIN, SP_USE_STATUS };
+    double norm = sqrt(x->squares);
+    sp_pending *told;
+    sp_err e = SP_OK;
+
+    if (x->args.node)
+        SP_TRY(sp_dense_wait(x->node));
+    if (x->args.node && x->leads)
+        norm = sp_optim_norm(x->args.optim);
+    status->not_finite += !isfinite(norm);
+    told = sp_sum_doubles(x->args.comm, on, &status->loss,
+                          sizeof *status / sizeof(double));
+    if (x->leads)
+        e = exchange(x, norm);
+    if (e == SP_EPEER)
+        return e;
+    if (x->args.node)
+        SP_TRY(share_within_node(x));
+    SP_TRY(sp_op_wait(x->args.comm, told));
+    return status->not_finite > 0 ? SP_OK : e;
+}
+
+sp_err sp_exchange_end(sp_exchange *x, sp_status *status)
+{
+    double start = sp_now();
+    double busy = x->packets ? sp_packets_seconds(x->packets) : 0;
+    sp_err e = finish(x, status);
+
+    x->waited += sp_now() - start;
+    if (x->packets)
+        x->waited -= sp_packets_seconds(x->packets) - busy;
+    return e;
+}
+
+/* ---- What is told of it -------------------------------------------------- */
+
+bool sp_exchange_dense(const sp_exchange *x) { return x->until_dense; }
+
+void sp_exchange_set_dense(sp_exchange *x, bool dense)
+{
+    x->until_dense = dense;
+}
+
+float *sp_exchange_state(const sp_exchange *x, const sp_param *p, int i,
+                         size_t *n, const char **name, bool *adds)
+{
+    int slot = p->buffer ? -1 : x->slot_of[p->index];
+    int taken = slot < 0 ? -1 : x->taken[slot];
+
+    if (taken < 0 || !x->leads || i >= rule(x)->state_count)
+        return NULL;
+    *n = sp_exchange_state_floats(x, &x->packed[taken], i);
+    *name = rule(x)->state_names[i];
+    *adds = rule(x)->state_adds[i];
+    return x->packed[taken].state[i];
+}
+
+sp_packet_bytes sp_exchange_bytes(const sp_exchange *x)
+{
+    sp_packet_sums sum = { 0 };
+    double dense = 0;
+
+    if (x->packets)
+        sum = sp_packets_sums(x->packets);
+    for (size_t i = 0; i < x->count; i++)
+        dense += x->dense_bytes[i];
+    return (sp_packet_bytes){ sum.headers, sum.values, sum.places, dense };
+}
+
+bool sp_exchange_tensor_bytes(const sp_exchange *x, const sp_param *p,
+                              sp_packet_bytes *out)
+{
+    int i = x->slot_of[p->index];
+    sp_packet_sums sum = { 0 };
+
+    if (i < 0)
+        return false;
+    if (x->packets && x->taken[i] >= 0)
+        sum = sp_packets_slot_sums(x->packets, (size_t)x->taken[i]);
+    *out = (sp_packet_bytes){ sum.headers, sum.values, sum.places,
+                              x->dense_bytes[i] };
+    return true;
+}
+
+void sp_exchange_seconds(const sp_exchange *x, double *compress, double *wait)
+{
+    *compress = x->packets ? sp_packets_seconds(x->packets) : 0;
+    *wait = x->waited;
+}
+
+char *sp_exchange_describe(const sp_exchange *x)
+{
+    const sp_exchange_args *a = &x->args;
+    int ranks = sp_comm_ranks(a->comm);
+    sp_text t = { 0 };
+
+    sp_text_add(&t, "%s", a->compressor->entry.name);
+    if (x->packed_count > 0 && a->compressor->encode)
+        sp_text_add(&t, ", %zu of %zu parameters in packets, the others dense",
+                    x->packed_count, x->count);
+    if (ranks > 1 && a->node)
+        sp_text_add(&t, "; the ranks of a host add theirs first, %d hosts",
+                    x->leads ? sp_group_ranks(a->comm, SP_LEADERS) : 0);
+    if (ranks > 1 && x->packed_count > 0 && a->compressor->encode)
+        sp_text_add(&t, a->merge ? "; packets are merged on the way"
+                                 : "; packets are gathered");
+    if (x->compressing && x->packets && sp_packets_dense(x->packets))
+        sp_text_add(&t, ", but sums of dense gradients cost less now");
+    return t.bytes;
+}

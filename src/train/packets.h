@@ -1,0 +1,66 @@
+/* Packets of a step: encoding of slots, their way between ranks, decoding.
+ * Slots leave in buckets as their gradients become final. */
+#ifndef SP_TRAIN_PACKETS_H
+#define SP_TRAIN_PACKETS_H
+
+#include "dist/comm.h"
+#include "sprat/compress.h"
+
+enum {
+    SP_SIZE_BYTES = 4 /* of a gathered packet's size, which travels before
+                         it */
+};
+
+typedef struct sp_packets sp_packets;
+
+typedef struct sp_packets_args {
+    sp_comm *comm;
+    sp_group group;
+    const sp_compressor *compressor;
+    sp_slot *slots; /* the caller's; their ratio, scale, step may change */
+    float **grads;  /* of each slot */
+    size_t count;
+    bool merge; /* by recursive doubling, instead of gathering */
+    int threads;
+} sp_packets_args;
+
+/* Bytes of packets encoded so far, by stream. */
+typedef struct sp_packet_sums {
+    double headers, values, places;
+} sp_packet_sums;
+
+/* On success *out is the caller's to free. Errors: SP_ENOMEM. */
+SP_MUST sp_err sp_packets_new(sp_packets **out, const sp_packets_args *args);
+void sp_packets_free(sp_packets *p);
+
+/* Make room for packets at the slots' present ratio; before the first step and
+ * when the ratio has changed. Errors: SP_ENOMEM, SP_ECONFIG for packets beyond
+ * 4 GiB of one slot. */
+SP_MUST sp_err sp_packets_resize(sp_packets *p);
+
+/* The most bytes of all packets of a rank, at the present ratio, in the round
+ * that has most. */
+double sp_packets_most(const sp_packets *p);
+
+/* Whether gathering would cost more than summing dense gradients: then they
+ * travel dense, decoded by the sender. The same on all ranks. */
+bool sp_packets_dense(const sp_packets *p);
+
+/* The gradient of slot i is final; it leaves when its bucket is full. All ranks
+ * add the slots in the same order. */
+void sp_packets_add(sp_packets *p, size_t i);
+
+/* Let all leave, and decode what comes: the gradients of all slots that were
+ * added are the sums then. Collective over the group.
+ * Errors: SP_EPEER, SP_EFORMAT naming rank and parameter, SP_ENOMEM. */
+SP_MUST sp_err sp_packets_wait(sp_packets *p);
+
+sp_packet_sums sp_packets_sums(const sp_packets *p);
+
+/* Packet bytes of one slot so far. */
+sp_packet_sums sp_packets_slot_sums(const sp_packets *p, size_t i);
+
+/* Seconds so far spent in encoding and decoding. */
+double sp_packets_seconds(const sp_packets *p);
+
+#endif
