@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dist/agree.h"
 #include "sprat.h"
 #include "sprat/train.h"
 
@@ -95,14 +96,16 @@ static int verify(const sp_args *a)
 
     if (!sp_args_count(a, "steps", 200, SP_COUNT_MAX, &steps))
         return SP_EXIT_USAGE;
-    e = sp_opened_registry(&o);
+    e = sp_agree(a->comm, sp_opened_registry(&o));
     if (e == SP_OK)
-        e = sp_verify(o.registry, a->words[0], steps, &compared);
+        e = sp_verify(o.registry, a->words[0], steps, a->comm, &compared);
     sp_opened_free(&o);
     if (e != SP_OK) {
-        sp_refuse(e);
+        sp_refuse_all(a, e);
         return e == SP_ENUMERIC ? SP_EXIT_FAILED : SP_EXIT_USAGE;
     }
+    if (sp_comm_rank(a->comm) != 0)
+        return SP_EXIT_DONE;
     printf("%s: %d parameter hash%s within the first %ld steps agree%s\n",
            a->words[0], compared, compared == 1 ? "" : "es", steps,
            compared == 1 ? "s" : "");
@@ -136,14 +139,17 @@ const sp_verb sp_verb_verify = {
     .words = "RUN",
     .least = 1,
     .most = 1,
+    .ranks = true,
     .help = "replay a run's first steps and compare parameter hashes",
     .flags = {
         { "steps", "N", "how many steps to replay (200)" },
     },
     .examples =
         "Status 0: this build, here and now, gives the same bits as the run "
-        "had;\n1: it does not, and the first step that differs is named.\n\n"
+        "had;\n1: it does not, and the first step that differs is named. A run of "
+        "several\nranks is replayed by as many.\n\n"
         "  sprat verify runs/mine\n"
-        "  sprat verify runs/mine --steps 1000\n",
+        "  sprat verify runs/mine --steps 1000\n"
+        "  mpirun -n 4 sprat verify runs/of-four-ranks\n",
     .run = verify,
 };

@@ -131,7 +131,7 @@ sp_err sp_data_agree(const sp_dataset *d, sp_comm *c)
         return SP_OK;
     e = sp_agree(c, sp_dataset_fingerprint(d, &text));
     if (e == SP_OK)
-        e = sp_agree_text(c, "data", sp_text_string(&text));
+        e = sp_agree_text(c, "the data at data.root", sp_text_string(&text));
     sp_text_free(&text);
     return e;
 }

@@ -22,8 +22,9 @@ static sp_err keep(sp_kept *k, const sp_param *p, size_t n, const char *name)
 
     sp_text_add(&text, "%s.%s", p->name, name);
     SP_TRY(sp_text_check(&text));
+    k->name = text.bytes;
     k->tensor = (sp_st_tensor){
-        .name = text.bytes, .type = SP_ST_F32, .ndim = 1, .dims = { (int64_t)n }
+        .name = k->name, .type = SP_ST_F32, .ndim = 1, .dims = { (int64_t)n }
     };
     if (n != p->count)
         return SP_OK;

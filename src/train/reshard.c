@@ -280,7 +280,9 @@ void sp_reshard_tell(const sp_manifest *m, const sp_local *to, sp_place at,
     sp_text_add(out,
                 "exact    weights, optimizer, position, order of samples, "
                 "random numbers%s\n",
-                to->carry ? ", states that text is carried on with" : "");
+                to->carry && to->carry->count > 0
+                    ? ", states that text is carried on with"
+                    : "");
     if (keeps_some(to, true))
         sp_text_add(out,
                     "exact    the sum over ranks of what was not yet sent, "

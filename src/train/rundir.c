@@ -257,15 +257,31 @@ static sp_err create_first(sp_rundir *d, const sp_job *job,
     return make(d, text);
 }
 
+/* Leave no empty folder behind that the other ranks cannot use. */
+static sp_err withdraw(const sp_rundir *d, sp_err e)
+{
+    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+
+    if (sp_dir_remove(d->path) != SP_OK && text)
+        sp_fail(e, "%s", text);
+    free(text);
+    return e;
+}
+
 sp_err sp_rundir_create(sp_rundir *d, const sp_job *job)
 {
     char text[SIGN_ROOM] = "";
+    bool made = false;
     sp_err e = SP_OK;
 
     *d = (sp_rundir){ .lock = -1 };
-    if (sp_comm_rank(job->comm) == 0)
+    if (sp_comm_rank(job->comm) == 0) {
         e = create_first(d, job, text);
+        made = e == SP_OK;
+    }
     e = join(d, job->comm, text, e);
+    if (e != SP_OK && made)
+        e = withdraw(d, e);
     if (e != SP_OK)
         sp_rundir_close(d);
     return e;

@@ -144,7 +144,8 @@ static sp_err open_replay(replay *r, const sp_config *c, const char *run,
     e = sp_checkpoint_fits(start, &t->session.info);
     if (e == SP_OK)
         e = sp_trainer_load(t);
-    return sp_agree(comm, e);
+    SP_TRY(sp_agree(comm, e));
+    return sp_session_agree(&t->session);
 }
 
 /* The configuration that the run began with: a resume may have changed
