@@ -15,11 +15,10 @@ SP_MUST sp_err sp_agree(sp_comm *c, sp_err e);
  * lowest of them does, as both have it. Collective. */
 SP_MUST sp_err sp_agree_text(sp_comm *c, const char *what, const char *text);
 
-/* Threads that each of this host's ranks may use: what its affinity mask
- * allows, shared with the ranks whose masks overlap it; at least 1.
- * *oversubscribed: the host has fewer cores than ranks (or, with `wanted`
- * threads on each, threads; 0: as many as there is room for). Collective.
- * Errors: SP_EPEER. */
+/* Threads for this rank: `wanted`, or, with 0, what its affinity mask allows;
+ * a core that the masks of k ranks of the host allow counts 1/k. At least 1.
+ * *oversubscribed: the threads of the host's ranks are more than the cores
+ * that their masks allow. Collective. Errors: SP_EPEER, SP_ENOMEM. */
 SP_MUST sp_err sp_agree_threads(sp_comm *c, int wanted, int *threads,
                                 bool *oversubscribed);
 

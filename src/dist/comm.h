@@ -7,9 +7,10 @@
  * same operations of one channel in the same order. Arrays belong to an
  * operation until it was waited for.
  *
- *   sp_op_wait(c, sp_sum_floats(c, on, x, n));
+ *   SP_TRY(sp_op_wait(c, sp_sum_floats(c, on, x, n)));
  *
- * A job of one rank does each operation at once and hands nothing to MPI.
+ * A job of one rank does each operation at once and hands nothing to MPI. In
+ * every function a communicator of NULL stands for such a job.
  */
 #ifndef SP_DIST_COMM_H
 #define SP_DIST_COMM_H
@@ -43,8 +44,10 @@ typedef struct sp_on {
 int sp_group_rank(const sp_comm *c, sp_group g);
 int sp_group_ranks(const sp_comm *c, sp_group g);
 
-/* Let so many successive ranks count as one host, for SP_NODE and SP_LEADERS;
- * 0: those that share memory. Collective. Errors: SP_EPEER. */
+/* Let so many successive ranks count as one host, for SP_NODE, SP_LEADERS and
+ * the ledger; 0: those that share memory, as SP_NODE and SP_LEADERS have it
+ * from the start. All ranks say the same, while nothing is under way. Errors:
+ * SP_EARG for a negative number. */
 SP_MUST sp_err sp_comm_nodes(sp_comm *c, int ranks_per_node);
 
 /* Give up waiting after so many seconds (600 at first). */
@@ -53,7 +56,8 @@ void sp_comm_timeout(sp_comm *c, double seconds);
 /* The host's name, for messages. */
 const char *sp_comm_host(const sp_comm *c);
 
-/* What went over MPI so far. */
+/* What went over MPI so far, of operations that are done: to be read while none
+ * is under way. */
 const sp_ledger *sp_comm_ledger(const sp_comm *c);
 
 /* ---- Operations -------------------------------------------------------- */
@@ -62,8 +66,8 @@ const sp_ledger *sp_comm_ledger(const sp_comm *c);
  * tells. */
 typedef struct sp_pending sp_pending;
 
-/* x becomes the sum over the ranks, with the same bits on each; of halfs, every
- * addition rounds. Numbers beyond what one MPI call takes go in pieces. */
+/* x becomes the sum over the ranks, with the same bits on each and each time,
+ * whoever comes first; of halfs, every addition rounds. */
 sp_pending *sp_sum_floats(sp_comm *c, sp_on on, float *x, size_t n);
 sp_pending *sp_sum_halfs(sp_comm *c, sp_on on, uint16_t *x, size_t n);
 sp_pending *sp_sum_doubles(sp_comm *c, sp_on on, double *x, size_t n);
@@ -80,15 +84,14 @@ sp_pending *sp_gather_all(sp_comm *c, sp_on on, const void *x, size_t bytes,
                           void *all);
 
 /* Packets of different sizes: sizes[r] bytes of rank r of the group, known to
- * all, stand at all + offsets[r]; this rank's are at x. Ranks with size 0 give
- * nothing. All sizes are 64-bit; what one MPI call cannot take goes in
- * pieces. */
+ * all, stand at all + offsets[r]; this rank's are at x, or there already. Ranks
+ * with size 0 give nothing. Both lists, too, belong to the operation. */
 sp_pending *sp_gather_packets(sp_comm *c, sp_on on, const void *x,
                               const size_t *sizes, const size_t *offsets,
                               void *all);
 
 /* Send to one rank of the group and receive from it, or only one of the two
- * (NULL, 0): not collective. */
+ * (NULL, 0): not collective. The two must swap in the same order. */
 sp_pending *sp_swap(sp_comm *c, sp_on on, int peer, const void *send,
                     size_t send_bytes, void *receive, size_t receive_bytes);
 
@@ -98,7 +101,7 @@ sp_pending *sp_barrier(sp_comm *c, sp_on on);
 /* Whether it is done, without waiting. */
 bool sp_op_done(sp_comm *c, const sp_pending *p);
 
-/* Wait until it is done; it is freed in any case. Errors: SP_EPEER after the
+/* Wait until it is done; it is gone then. Errors: SP_EPEER after the
  * timeout, naming the ranks that have not come and their hosts, or when MPI
  * fails: nothing but sp_comm_abort() can follow then. SP_ENOMEM. */
 SP_MUST sp_err sp_op_wait(sp_comm *c, sp_pending *p);

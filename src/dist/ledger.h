@@ -19,16 +19,13 @@ typedef enum sp_use {
     SP_USES
 } sp_use;
 
+/* Every operation is made of messages between two ranks, so what one sends is
+ * known without a model of MPI's ways. */
 typedef struct sp_ledger_entry {
-    int64_t calls; /* of MPI */
-    int64_t bytes; /* of the arrays that this rank sends, counted at the call:
-                      what it gives to a sum, its own part of a gather, what a
-                      root spreads */
-    double net;    /* bytes that this rank puts on the network by the model:
-                        sum      2 (R - 1) / R x bytes   (ring)
-                        gather   sum of what it passes on: the packets of all
-                                 ranks but of the one after it   (ring)
-                        root's   bytes x what a binomial tree makes it send */
+    int64_t calls; /* of MPI_Isend */
+    int64_t bytes; /* handed to it */
+    double net;    /* of these, what goes to other hosts. Before
+                      sp_comm_nodes(), each rank counts as a host */
 } sp_ledger_entry;
 
 typedef struct sp_ledger {
@@ -41,5 +38,11 @@ const char *sp_use_name(sp_use use);
 /* Sums over the uses of a step. */
 int64_t sp_ledger_step_bytes(const sp_ledger *l);
 double sp_ledger_step_net(const sp_ledger *l);
+
+/* Bytes that a rank will send, of `ranks`: for its share of a sum of an array
+ * of so many bytes (their mean over ranks, where parts are unequal), and to
+ * give its own bytes to all. */
+double sp_cost_sum(int ranks, double bytes);
+double sp_cost_gather(int ranks, double own);
 
 #endif

@@ -1,0 +1,150 @@
+/* One rank of a job that checks every operation between ranks, or that goes
+ * wrong in some way; started by test_mpi.sh.
+ *   comm_ranks SCENARIO */
+#include "comm_ranks.h"
+
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Bytes that MPI was given, counted where it takes them. */
+static long long handed_bytes, handed_calls;
+
+int MPI_Isend(const void *x, int n, MPI_Datatype type, int to, int tag,
+              MPI_Comm comm, MPI_Request *request)
+{
+    int size;
+
+    MPI_Type_size(type, &size);
+    handed_bytes += (long long)n * size;
+    handed_calls++;
+    return PMPI_Isend(x, n, type, to, tag, comm, request);
+}
+
+sp_on on_main(sp_use use) { return (sp_on){ SP_ALL, SP_CHANNEL_MAIN, use }; }
+
+void expect(sp_comm *c, bool true_, const char *what, int line)
+{
+    if (true_)
+        return;
+    fprintf(stderr, "rank %d of %d: line %d: %s\n", sp_comm_rank(c),
+            sp_comm_ranks(c), line, what);
+    sp_comm_abort(c, 1);
+}
+
+void done(sp_comm *c, sp_pending *p, int line)
+{
+    if (sp_op_wait(c, p) != SP_OK)
+        expect(c, false, sp_last_error(), line);
+}
+
+static void ledger(sp_comm *c)
+{
+    const sp_ledger *l = sp_comm_ledger(c);
+    long long calls = 0, bytes = 0;
+    double net = 0, own, total;
+    float x[1000] = { 0 };
+
+    for (int i = 0; i < SP_USES; i++) {
+        calls += l->use[i].calls;
+        bytes += l->use[i].bytes;
+        net += l->use[i].net;
+    }
+    EXPECT(calls == handed_calls);
+    EXPECT(bytes == handed_bytes);
+    EXPECT(net <= (double)bytes);
+
+    own = (double)l->use[SP_USE_SAVE].bytes;
+    DONE(sp_sum_floats(c, on_main(SP_USE_SAVE), x, 1000));
+    total = (double)l->use[SP_USE_SAVE].bytes - own;
+    DONE(sp_sum_doubles(c, on_main(SP_USE_CHECK), &total, 1));
+    EXPECT(total == sp_comm_ranks(c) * sp_cost_sum(sp_comm_ranks(c), 4000));
+
+    own = (double)l->use[SP_USE_SIZES].bytes;
+    DONE(sp_gather_all(c, on_main(SP_USE_SIZES), "12345", 5, x));
+    EXPECT((double)l->use[SP_USE_SIZES].bytes - own ==
+           sp_cost_gather(sp_comm_ranks(c), 5));
+}
+
+static void everything(sp_comm *c)
+{
+    check_operations(c);
+    check_orders(c);
+    sp_comm_piece(c, 8); /* everything in pieces, also the agreements */
+    check_operations(c);
+    check_orders(c);
+    check_agreement(c);
+    sp_comm_piece(c, 64);
+    check_operations(c);
+    check_agreement(c);
+    check_nodes(c);
+    ledger(c);
+}
+
+/* The others wait for rank 1, and say so. */
+static void wait_for_rank_1(sp_comm *c)
+{
+    float x = 1;
+
+    sp_comm_timeout(c, 1);
+    if (sp_op_wait(c, sp_sum_floats(c, on_main(SP_USE_DENSE), &x, 1)) == SP_OK)
+        fprintf(stderr, "rank %d: did not fail\n", sp_comm_rank(c));
+    else
+        fprintf(stderr, "rank %d: %s\n", sp_comm_rank(c), sp_last_error());
+    sp_comm_abort(c, 7);
+}
+
+static void go_wrong(sp_comm *c, const char *how)
+{
+    bool wrong = sp_comm_rank(c) == 1;
+    volatile bool busy = true;
+    float x[8] = { 0 };
+
+    DONE(sp_barrier(c, on_main(SP_USE_CHECK)));
+    DONE(sp_sum_floats(c, on_main(SP_USE_CHECK), x, 1));
+    if (wrong && strcmp(how, "stops") == 0)
+        raise(SIGSTOP);
+    if (wrong && strcmp(how, "dies") == 0)
+        raise(SIGKILL);
+    if (wrong && strcmp(how, "computes") == 0)
+        while (busy)
+            ;
+    if (wrong && strcmp(how, "differs") == 0) {
+        sp_comm_timeout(c, 10);
+        if (sp_op_wait(c, sp_sum_floats(c, on_main(SP_USE_DENSE), x, 8)) !=
+            SP_OK)
+            fprintf(stderr, "rank 1: %s\n", sp_last_error());
+        sp_comm_abort(c, 7);
+    }
+    if (strcmp(how, "unclosed") == 0) {
+        sp_comm_timeout(c, 1);
+        if (wrong)
+            sleep(60);
+        sp_comm_close(c);
+        return;
+    }
+    wait_for_rank_1(c);
+}
+
+int main(int argc, char **argv)
+{
+    const char *scenario = argc > 1 ? argv[1] : "everything";
+    sp_comm *c;
+
+    if (sp_comm_open(&c) != SP_OK) {
+        fprintf(stderr, "%s\n", sp_last_error());
+        return 2;
+    }
+    sp_comm_timeout(c, 60);
+    if (strcmp(scenario, "everything") == 0)
+        everything(c);
+    else
+        go_wrong(c, scenario);
+    if (sp_comm_rank(c) == 0)
+        printf("%d ranks: done\n", sp_comm_ranks(c));
+    sp_comm_close(c);
+    return 0;
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Operations between ranks under mpirun, and jobs of which one rank goes wrong.
+#   test_mpi.sh COMM_RANKS      status 77: skipped, there is no mpirun
+set -u
+ranks=$(realpath "$1")
+command -v mpirun >/dev/null || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+# As root, too; more ranks than cores; nothing but this machine's memory. Open
+# MPI leaves memory to the system when it ends.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
+export OMPI_MCA_pml=ob1 OMPI_MCA_mtl='^ofi,psm,psm2'
+export OMPI_MCA_hwloc_base_binding_policy=none
+export ASAN_OPTIONS=detect_leaks=0
+
+fault() {
+  echo "  FAILED: $*"
+  sed 's/^/    | /' out err | head -30
+  failed=$((failed + 1))
+}
+
+# job SECONDS RANKS SCENARIO: what it says is in `out` and `err`.
+job() {
+  local limit=$1 n=$2
+  shift 2
+  timeout --kill-after=2 "$limit" mpirun -n "$n" "$ranks" "$@" >out 2>err </dev/null
+  status=$?
+}
+
+said() {
+  local pattern
+  for pattern in "$@"; do
+    grep -qE -- "$pattern" err || fault "not said: $pattern"
+  done
+}
+
+# Without mpirun: a job of one.
+"$ranks" everything >out 2>err || fault "one rank alone"
+for n in 1 2 3 4; do
+  job 60 $n everything
+  [ $status -eq 0 ] && grep -q "^$n ranks: done" out ||
+    fault "status $status on $n ranks"
+done
+
+# A job in which rank 1 goes wrong ends within the time-out, with a status and
+# a reason.
+goes_wrong() {
+  job 30 "$1" "$2"
+  [ $status -ne 0 ] && [ $status -ne 124 ] && [ $status -ne 137 ] ||
+    fault "status $status when rank 1 $2"
+}
+
+goes_wrong 3 stops
+said 'rank 0: dense: waited 1 s for rank 1 \(host .*\), which has not answered'
+goes_wrong 3 computes
+said 'rank 0: dense: waited 1 s for rank 1 \(.*\), which is still at operation ([0-9]+) of ([0-9]+)'
+goes_wrong 2 differs
+said 'rank [01]: rank [01] \(.*\) sent|MPI_Test failed: .*truncated'
+goes_wrong 2 unclosed
+said 'sprat: check: waited 1 s for rank 1 \(.*\), which is still at operation'
+job 30 3 dies
+[ $status -ne 0 ] && [ $status -ne 124 ] || fault "status $status: rank 1 dies"
+said 'signal 9'
+
+[ $failed -eq 0 ] || exit 1
+echo "all as it should be"
