@@ -230,7 +230,7 @@ typedef struct sp_bench {
     double dense_bytes;  /* of all gradients, as floats */
     double packet_bytes; /* of this rank's, as they are sent in a step */
     double mpi_bytes;    /* handed to MPI for them */
-    double net_bytes;    /* on the network, by the model of ledger.h */
+    double net_bytes;    /* of these, to other hosts */
 
     /* With sp_bench_opt.ops, in the order of a step. */
     sp_bench_op *ops;

@@ -21,8 +21,8 @@ typedef struct bench {
     sp_bench_opt opt;
     sp_op_clock clock; /* with opt.ops */
     double *times[COLUMNS];
-    int middle;        /* the step that is reported */
-    double given, net; /* bytes before the first step, by the ledger */
+    int middle;     /* the step that is reported */
+    sp_sent before; /* the first step */
 } bench;
 
 static void fill_images(const sp_session *s)
@@ -98,23 +98,21 @@ static sp_err one(bench *b, int i)
     return SP_OK;
 }
 
-/* Bytes of this rank in a step: they are the same in all. */
+/* Bytes of this rank, means over the steps. */
 static void report_bytes(const bench *b, sp_bench *out)
 {
     const sp_session *s = &b->s;
     double steps = b->opt.steps + UNMEASURED;
-    const sp_ledger *l = sp_comm_ledger(s->comm);
+    sp_sent sent;
 
     out->dense_bytes = 4.0 * (double)sp_params_count(s->params);
     out->packet_bytes = out->dense_bytes;
-    if (s->exchange) {
-        sp_packet_bytes p = sp_exchange_bytes(s->exchange);
-        out->packet_bytes = (p.headers + p.values + p.places + p.dense) / steps;
-    }
-    if (out->ranks > 1) {
-        out->mpi_bytes = ((double)sp_ledger_step_bytes(l) - b->given) / steps;
-        out->net_bytes = (sp_ledger_step_net(l) - b->net) / steps;
-    }
+    if (!s->exchange)
+        return;
+    sent = sp_exchange_sent(s->exchange);
+    out->packet_bytes = sent.packet / steps;
+    out->mpi_bytes = (sent.mpi - b->before.mpi) / steps;
+    out->net_bytes = (sent.net - b->before.net) / steps;
 }
 
 /* All is of the step whose time is the median: medians of their own would not
@@ -246,8 +244,8 @@ sp_err sp_bench_run(const sp_config *c, sp_bench_opt opt, sp_bench *out)
     SP_TRY(sp_session_open(
         &b.s, c,
         (sp_session_opt){ .train = true, .no_init = true, .comm = opt.comm }));
-    b.given = (double)sp_ledger_step_bytes(sp_comm_ledger(opt.comm));
-    b.net = sp_ledger_step_net(sp_comm_ledger(opt.comm));
+    if (b.s.exchange)
+        b.before = sp_exchange_sent(b.s.exchange);
     e = measure(&b, out);
     sp_session_close(&b.s);
     if (e == SP_OK)

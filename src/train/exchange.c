@@ -236,6 +236,15 @@ sp_packet_bytes sp_exchange_bytes(const sp_exchange *x)
     return (sp_packet_bytes){ sum.headers, sum.values, sum.places, dense };
 }
 
+sp_sent sp_exchange_sent(const sp_exchange *x)
+{
+    const sp_ledger *l = sp_comm_ledger(x->args.comm);
+    sp_packet_bytes b = sp_exchange_bytes(x);
+
+    return (sp_sent){ b.headers + b.values + b.places + b.dense,
+                      (double)sp_ledger_step_bytes(l), sp_ledger_step_net(l) };
+}
+
 bool sp_exchange_tensor_bytes(const sp_exchange *x, const sp_param *p,
                               sp_packet_bytes *out)
 {

@@ -97,6 +97,14 @@ sp_packet_bytes sp_exchange_bytes(const sp_exchange *x);
 bool sp_exchange_tensor_bytes(const sp_exchange *x, const sp_param *p,
                               sp_packet_bytes *out);
 
+/* Bytes so far: of this rank's gradients as they were sent, handed to MPI for
+ * the exchange, and of those what went to other hosts. */
+typedef struct sp_sent {
+    double packet, mpi, net;
+} sp_sent;
+
+sp_sent sp_exchange_sent(const sp_exchange *x);
+
 /* Seconds so far in encoding and decoding, and in waiting for others. */
 void sp_exchange_seconds(const sp_exchange *x, double *compress, double *wait);
 

@@ -36,6 +36,11 @@ sp_err sp_metrics_step(sp_metrics *m, const sp_step_line *line)
         sp_json_number(&j, "train_top1", line->top1);
     sp_json_number(&j, "grad_norm", line->norm);
     sp_json_number(&j, "items_per_s", line->items_per_s);
+    if (!isnan(line->packet_bytes)) {
+        sp_json_number(&j, "packet_bytes", line->packet_bytes);
+        sp_json_number(&j, "mpi_bytes", line->mpi_bytes);
+        sp_json_number(&j, "net_bytes", line->net_bytes);
+    }
     sp_json_close(&j);
     return append(m->metrics, m->metrics_path, &j);
 }

@@ -28,6 +28,8 @@ typedef struct sp_step_line {
     double lr, loss;
     double top1; /* NAN: text, left out */
     double norm, items_per_s;
+    double packet_bytes, mpi_bytes, net_bytes; /* NAN: nothing is exchanged,
+                                                  left out */
 } sp_step_line;
 
 /* Append one line, which is in the file when the call returns. With files that

@@ -102,6 +102,7 @@ void sp_train_state_write(sp_json *j, const sp_train_state *s)
     sp_json_number(j, "seconds", s->window.seconds);
     sp_json_number(j, "packet_bytes", s->window.packet_bytes);
     sp_json_number(j, "mpi_bytes", s->window.mpi_bytes);
+    sp_json_number(j, "net_bytes", s->window.net_bytes);
     sp_json_int(j, "correct", s->window.correct);
     sp_json_int(j, "samples", s->window.samples);
     sp_json_int(j, "steps", s->window.steps);
@@ -156,6 +157,7 @@ static sp_err read_window(const sp_json_value *object, sp_window *w)
     SP_TRY(sp_json_get_number(object, "seconds", &w->seconds));
     SP_TRY(get_bytes(object, "packet_bytes", &w->packet_bytes));
     SP_TRY(get_bytes(object, "mpi_bytes", &w->mpi_bytes));
+    SP_TRY(get_bytes(object, "net_bytes", &w->net_bytes));
     SP_TRY(get_count(object, "correct", INT64_MAX, &w->correct));
     SP_TRY(get_count(object, "samples", INT64_MAX, &w->samples));
     return get_count(object, "steps", INT64_MAX, &w->steps);

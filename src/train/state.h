@@ -33,7 +33,7 @@ SP_MUST sp_err sp_epoch_line_read(const sp_json_value *object,
 
 /* Sums since the last step line of metrics.jsonl. */
 typedef struct sp_window {
-    double loss, norm, seconds, packet_bytes, mpi_bytes;
+    double loss, norm, seconds, packet_bytes, mpi_bytes, net_bytes;
     int64_t correct, samples, steps;
 } sp_window;
 

@@ -173,15 +173,19 @@ double sp_trainer_perplexity(const sp_trainer *t, double loss)
 static sp_err log_step(sp_trainer *t)
 {
     const sp_window *w = &t->state.window;
-    double samples = (double)w->samples;
+    double samples = (double)w->samples, steps = (double)w->steps;
+    bool exchanged = t->session.exchange != NULL;
     sp_step_line line = {
         .epoch = t->state.epoch + 1,
         .step = t->state.step,
         .lr = t->state.lr,
         .loss = w->loss / samples,
         .top1 = sp_trainer_top1(t, w->correct, samples),
-        .norm = w->norm / (double)w->steps,
+        .norm = w->norm / steps,
         .items_per_s = samples / w->seconds,
+        .packet_bytes = exchanged ? w->packet_bytes / steps : NAN,
+        .mpi_bytes = exchanged ? w->mpi_bytes / steps : NAN,
+        .net_bytes = exchanged ? w->net_bytes / steps : NAN,
     };
 
     sp_trainer_progress(t, false);
@@ -189,24 +193,21 @@ static sp_err log_step(sp_trainer *t)
     return sp_metrics_step(&t->metrics, &line);
 }
 
-/* Bytes of the last step: of this rank's gradients as they were sent, and what
- * was handed to MPI. */
-static void count_bytes(sp_trainer *t, double *packet, double *mpi)
+/* Bytes since the last call: of this rank's gradients as they were sent, what
+ * was handed to MPI, and what of that went to other hosts. */
+static sp_sent count_bytes(sp_trainer *t)
 {
     const sp_exchange *x = t->session.exchange;
-    sp_packet_bytes b = { 0 };
-    double all, given = 0;
+    sp_sent all = { 0 }, step;
 
-    if (x)
-        b = sp_exchange_bytes(x);
-    all = b.headers + b.values + b.places + b.dense;
-    if (x && several(t))
-        given = (double)sp_ledger_step_bytes(sp_comm_ledger(t->job->comm));
-    *packet = x ? all - t->packet_bytes
-                : sizeof(float) * (double)sp_params_count(t->session.params);
-    *mpi = given - t->mpi_bytes;
-    t->packet_bytes = all;
-    t->mpi_bytes = given;
+    if (!x)
+        return (sp_sent){ .packet = sizeof(float) * (double)sp_params_count(
+                                                        t->session.params) };
+    all = sp_exchange_sent(x);
+    step = (sp_sent){ all.packet - t->sent.packet, all.mpi - t->sent.mpi,
+                      all.net - t->sent.net };
+    t->sent = all;
+    return step;
 }
 
 static void count(sp_trainer *t, const sp_batch *b, const sp_step_result *r)
@@ -216,13 +217,13 @@ static void count(sp_trainer *t, const sp_batch *b, const sp_step_result *r)
     double targets = (double)b->targets;
     double seconds = lap(t), loss = r->loss * targets;
     int64_t samples = (int64_t)b->targets;
-    double packet, mpi;
+    sp_sent sent = count_bytes(t);
 
-    count_bytes(t, &packet, &mpi);
-    s->packet_bytes += packet;
-    s->mpi_bytes += mpi;
-    w->packet_bytes += packet;
-    w->mpi_bytes += mpi;
+    s->packet_bytes += sent.packet;
+    s->mpi_bytes += sent.mpi;
+    w->packet_bytes += sent.packet;
+    w->mpi_bytes += sent.mpi;
+    w->net_bytes += sent.net;
     s->step++;
     s->batch = (int64_t)b->index + 1;
     s->loss_sum += loss;

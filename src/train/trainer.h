@@ -25,7 +25,7 @@ typedef struct sp_trainer {
     int64_t first;     /* step at which this call began */
     bool unsaved;      /* the state is newer than the last checkpoint */
     bool stop, save;   /* what the ranks have agreed upon in the last step */
-    double packet_bytes, mpi_bytes; /* counted up to the last step */
+    sp_sent sent;      /* counted up to the last step */
 } sp_trainer;
 
 /* A trainer with nothing open, at the start of a run; the clock runs. */

@@ -1,0 +1,242 @@
+#!/usr/bin/env bash
+# The sprat program on several ranks, from outside: how jobs end, what they
+# leave, and that going on is as if they had never stopped.
+#   test_ranks_program.sh SPRAT NAME      runs check_NAME below; 77: skipped
+set -u
+sprat=$(realpath "$1")
+configs=$(realpath "$(dirname "$0")/../configs")
+shift
+command -v mpirun >/dev/null || { echo "no mpirun"; exit 77; }
+# As root, too; more ranks than cores; nothing but this machine's memory. Open
+# MPI leaves memory to the system when it ends.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
+export OMPI_MCA_pml=ob1 OMPI_MCA_hwloc_base_binding_policy=none
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+work=$(mktemp -d)
+cleanup() {
+  [ ! -d "$work/small" ] || umount "$work/small" 2>/dev/null
+  rm -rf "$work"
+}
+trap cleanup EXIT
+cd "$work" || exit 1
+failed=0
+
+cat >tiny.yaml <<'YAML'
+model: {name: mlp}
+data: {name: synthetic, shape: [6, 6, 1], classes: 4, train: 256, test: 64}
+train: {epochs: 3, batch: 16, threads: 1, seed: 3}
+optim: {lr: 0.05}
+YAML
+
+# Dropout, states that are carried on, and what a compressor has not yet sent.
+cat >text.yaml <<'YAML'
+model: {name: lstm_lm, hidden: 16, embedding: 16, layers: 2, dropout: 0.3}
+data: {name: synthetic, vocab: 50, train: 4000, test: 400}
+train: {epochs: 3, batch: 10, bptt: 7, eval_batch: 8, threads: 1, seed: 5,
+  checkpoint_steps: 10, keep: 3}
+optim: {lr: 0.5, momentum: 0.9, clip: 0.5}
+compress: {name: dgc, ratio: 0.01, warmup: [1, 0.25], warmup_epochs: 1}
+log: {every: 1}
+YAML
+
+fault() {
+  echo "  FAILED: $*"
+  sed 's/^/    | /' out err 2>/dev/null | head -30
+  failed=$((failed + 1))
+}
+
+# job STATUS COMMAND...: under mpirun, whose status is that of the ranks.
+job() {
+  local want=$1 status
+  shift
+  timeout --kill-after=5 120 mpirun "$@" >out 2>err </dev/null
+  status=$?
+  [ $status -eq "$want" ] || fault "status $status, want $want: mpirun $*"
+}
+
+said() {
+  local file=$1 pattern
+  shift
+  for pattern in "$@"; do
+    grep -qE -- "$pattern" "$file" || fault "$file does not say: $pattern"
+  done
+}
+
+ended() { # ended RUN STATUS
+  grep -q "\"status\": \"$2\"" "$1/result.json" ||
+    fault "$1/result.json: want status $2"
+}
+
+# The arrays of all ranks and together, of the last checkpoint.
+state() { (cd "$1/checkpoints/last" && sha256sum ./*.safetensors); }
+
+# The processes of the ranks: children of what mpirun has started.
+ranks_of() { pgrep -P "$1" -x sprat; }
+
+# begin RUN RANKS ARGUMENT...: in the background, as $mpi; waits until step 5.
+begin() {
+  local run=$1 n=$2 i
+  shift 2
+  mpirun -n "$n" "$sprat" "$@" --run "$run" >out 2>err </dev/null &
+  mpi=$!
+  for i in $(seq 300); do
+    grep -q '"step":5,' "$run/metrics.jsonl" 2>/dev/null && return
+    sleep 0.1
+  done
+  fault "$run does not come to step 5"
+}
+
+# Everything that a run tells is told once, and it ends as one on one rank does.
+check_run() {
+  job 0 -n 3 "$sprat" train tiny.yaml --run run
+  [ "$(grep -c 'epoch 3/3 done' out)" -eq 1 ] || fault "want one line an epoch"
+  said out 'up to 6 on each of 3 ranks' 'exchange none'
+  said run/result.json '"ranks": 3' '"mpi_bytes"' '"collectives"'
+  ended run done
+  "$sprat" eval run >out 2>err || fault "eval of a run on ranks"
+  job 2 -n 2 "$sprat" train tiny.yaml --run run
+  [ "$(grep -c 'there already' err)" -eq 1 ] || fault "want one message"
+  job 2 -n 2 "$sprat" train tiny.yaml optim.nam=x --run no
+  [ "$(grep -c 'optim.nam' err)" -eq 1 ] || fault "want one message"
+  job 4 -n 2 "$sprat" train tiny.yaml optim.lr=1e6 optim.weight_decay=1000 \
+    --run far
+  said err 'not finite'
+  ended far not_finite
+  # The only rank of a compressor: all of it, and a warning.
+  "$sprat" train tiny.yaml compress.name=dgc compress.warmup=[] --run one \
+    >out 2>err || fault "dgc on one rank"
+  said out 'warning: compress.name is dgc, but this is the only rank'
+  [ "$(grep -o '"mpi_bytes": 0' one/result.json | head -1)" ] ||
+    fault "want no bytes over MPI on one rank"
+}
+
+# What ranks must have in common is compared before step 0.
+check_differ() {
+  job 1 -n 1 "$sprat" train tiny.yaml --run a : \
+    -n 1 "$sprat" train tiny.yaml 'model.hidden=[64]' --run a
+  said err 'the configuration.*rank 1' 'hidden'
+  mkdir here there
+  printf 'P' >here/x
+  for d in here there; do
+    mkdir -p $d/text
+    echo 'a b c d e f g h a b c d' >$d/text/train.txt
+    cp $d/text/train.txt $d/text/test.txt
+    cp $d/text/train.txt $d/text/valid.txt
+  done
+  echo 'a b c d e f g h a b c a' >there/text/train.txt
+  cat >words.yaml <<'YAML'
+model: {name: lstm_lm, hidden: 8, embedding: 8}
+data: {name: text, root: text}
+train: {epochs: 1, batch: 2, bptt: 3, threads: 1}
+YAML
+  job 1 -n 1 -x SPRAT_DATA=here "$sprat" train words.yaml --run b : \
+    -n 1 -x SPRAT_DATA=there "$sprat" train words.yaml --run b
+  said err 'rank 1' 'train'
+  job 2 -n 1 -x SPRAT_DATA=here "$sprat" train words.yaml --run c : \
+    -n 1 -x SPRAT_DATA=nowhere "$sprat" train words.yaml --run c
+  said err 'rank 1' 'nowhere'
+  [ ! -e a ] && [ ! -e b ] && [ ! -e c ] || fault "want no run folder"
+}
+
+check_signal() {
+  begin run 3 train text.yaml train.epochs=100000 train.checkpoint_steps=0
+  kill -USR1 $mpi
+  wait $mpi
+  [ $? -eq 3 ] || fault "SIGUSR1: want status 3"
+  ended run stopped
+  job 0 -n 3 "$sprat" resume run train.epochs=1
+}
+
+# gone NAME SIGNAL: rank 1 gets it; the job ends within the time-out, and its
+# last checkpoint can be gone on from.
+gone() {
+  local i
+  begin "$1" 3 train text.yaml train.epochs=100000 dist.timeout_s=2
+  kill "-$2" "$(ranks_of $mpi | sed -n 2p)"
+  for i in $(seq 150); do
+    kill -0 $mpi 2>/dev/null || break
+    sleep 0.1
+  done
+  kill -0 $mpi 2>/dev/null && fault "$2: the job goes on" && kill -9 $mpi
+  wait $mpi
+  [ $? -ne 0 ] || fault "$2: want a status that is not 0"
+  [ "$2" != STOP ] || said err 'rank 1 \(.*has not answered'
+  job 0 -n 3 "$sprat" resume "$1" train.epochs=1
+}
+
+check_lost() {
+  gone killed KILL
+  gone halted STOP
+  ended halted done
+}
+
+# A rank that cannot write its file fails the save on all, and older
+# checkpoints stay.
+check_full() {
+  mkdir small
+  if ! mount -t tmpfs -o size=300k tmpfs small 2>/dev/null; then
+    echo "skipped: may not mount a small file system"
+    exit 77
+  fi
+  job 1 -n 3 "$sprat" train text.yaml train.keep=1000 train.epochs=1000 \
+    --run small/run
+  said err 'space'
+  [ "$(grep -c 'the older checkpoints are as they were' err)" -eq 1 ] ||
+    fault "want one message"
+  [ -z "$(find small/run/checkpoints -name '.tmp*')" ] ||
+    fault "want no half of one"
+  "$sprat" eval small/run >out 2>err || fault "eval after a full disk"
+  umount small
+}
+
+# Killed at five moments, and gone on from each time: the bits are those of a
+# run that never was.
+check_kill() {
+  local i=0 want step
+  job 0 -n 4 "$sprat" train text.yaml --run whole
+  begin parts 4 train text.yaml
+  for want in 13 31 58 90 131; do
+    while step=$(tail -1 parts/metrics.jsonl | grep -o '"step":[0-9]*');
+          [ "${step#*:}" -lt $want ] && kill -0 $mpi 2>/dev/null; do
+      sleep 0.02
+    done
+    kill -9 $(ranks_of $mpi) 2>/dev/null
+    wait $mpi
+    [ $i -eq 4 ] || { mpirun -n 4 "$sprat" resume parts >out 2>err & mpi=$!; }
+    i=$((i + 1))
+  done
+  job 0 -n 4 "$sprat" resume parts
+  [ "$(state parts)" = "$(state whole)" ] ||
+    fault "the bits differ from those of a run that never stopped"
+  [ "$(tail -1 parts/hashes.jsonl)" = "$(tail -1 whole/hashes.jsonl)" ] ||
+    fault "the hashes differ"
+}
+
+# On other ranks the sum of what was not sent stays.
+check_other() {
+  local n
+  job 0 -n 4 "$sprat" train text.yaml train.max_steps=100 --run from
+  for n in 2 8; do
+    rm -rf on
+    cp -a from on
+    job 0 -n $n "$sprat" resume on train.max_steps=160
+    said out "ranks    $n, up to here there were 4" 'exact .*not yet sent'
+  done
+  job 2 -n 4 "$sprat" resume from compress.name=none
+  said err 'compress'
+}
+
+# Two ranks have the same weights whatever the exchange: every hash of a run is
+# reproduced by replaying it.
+check_verify() {
+  job 0 -n 2 "$sprat" train text.yaml --run run
+  job 0 -n 2 "$sprat" verify run --steps 100
+  job 2 -n 3 "$sprat" verify run --steps 100
+  said err '2 ranks'
+}
+
+name=$1
+"check_$name"
+[ $failed -eq 0 ] || { echo "$name: $failed checks failed"; exit 1; }
+echo "$name: all checks passed"
