@@ -47,6 +47,15 @@ START_TEST(one_rank)
 }
 END_TEST
 
+START_TEST(version)
+{
+    char text[6];
+
+    ck_assert_str_ne(sp_mpi_version(text, sizeof text), "");
+    ck_assert_uint_lt(strlen(text), sizeof text);
+}
+END_TEST
+
 START_TEST(no_comm)
 {
     double x = 3;
@@ -240,6 +249,7 @@ int main(void)
     no_launcher();
     suite_add_tcase(s, t);
     tcase_add_test(t, one_rank);
+    tcase_add_test(t, version);
     tcase_add_test(t, no_comm);
     tcase_add_test(t, one_agrees_with_itself);
     tcase_add_test(t, an_operation_without_memory);

@@ -6,11 +6,13 @@
 
 #include "kernels/kernels.h"
 #include "sprat.h"
+#include "sprat/dist.h"
 #include "sprat/train.h"
 
 static int version(const sp_args *a)
 {
     const sp_kernels *k;
+    char mpi[80];
 
     (void)a;
     printf("sprat %s\n", SP_VERSION);
@@ -27,7 +29,7 @@ static int version(const sp_args *a)
     for (int i = 0; (k = sp_kernels_at(i)); i++)
         printf(" %s", sp_kernels_isa(k));
     printf("\nthreads: %d\n", sp_threads_available());
-    printf("MPI: not in this build\n");
+    printf("MPI: %s\n", sp_mpi_version(mpi, sizeof mpi));
     return SP_EXIT_DONE;
 }
 

@@ -3,6 +3,8 @@
 #ifndef SPRAT_DIST_H
 #define SPRAT_DIST_H
 
+#include <stddef.h>
+
 #include "sprat/base.h"
 
 typedef struct sp_comm sp_comm;
@@ -24,7 +26,10 @@ void sp_comm_close(sp_comm *c);
  * collective. */
 void sp_comm_abort(sp_comm *c, int status);
 
-int sp_comm_rank(const sp_comm *c);
+int sp_comm_rank(const sp_comm *c);  /* 0 for NULL */
 int sp_comm_ranks(const sp_comm *c); /* 1 for NULL */
+
+/* Write which MPI this build has into `out`, or "none"; returns out. */
+char *sp_mpi_version(char *out, size_t room);
 
 #endif

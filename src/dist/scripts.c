@@ -103,9 +103,10 @@ static bool broadcast(const sp_pending *p, int round, sp_way way, int i,
         return false;
     peer = partner(p, way, i);
     its = (peer - p->peer + ranks) % ranks;
-    *m = part(p, (way == SP_SEND ? place : its) - 1, ranks - 1, peer);
     if (its == 0)
-        m->bytes = 0;
+        *m = (sp_move){ .peer = peer };
+    else
+        *m = part(p, (way == SP_SEND ? place : its) - 1, ranks - 1, peer);
     return true;
 }
 

@@ -220,3 +220,14 @@ sp_err sp_team_open(sp_comm *c, int expected, const char *variable, int *lowest)
     c->carrier = &over_mpi;
     return SP_OK;
 }
+
+char *sp_mpi_version(char *out, size_t room)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int n;
+
+    /* One of the few calls that may come before MPI is begun. */
+    MPI_Get_library_version(text, &n);
+    snprintf(out, room, "%.*s", (int)strcspn(text, ",\n"), text);
+    return out;
+}

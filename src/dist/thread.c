@@ -5,10 +5,12 @@
 #include <stdio.h>
 
 enum {
-    ACTIVE = 4,   /* operations of a lane under way; enough that one goes on
+    ACTIVE = 4,    /* operations of a lane under way; enough that one goes on
                      while another is between its rounds */
-    LOOKS = 200,  /* that find nothing new, before making room for others */
-    YIELDS = 2000 /* before sleeping in between */
+    LOOKS = 200,   /* that find nothing new, before making room for others */
+    YIELDS = 2000, /* before sleeping in between */
+    LINGERS = 25   /* with nothing under way: what MPI has taken may need some
+                      more calls to leave */
 };
 
 /* Seconds to sleep. Between looks while the others compute, a wake-up costs
@@ -196,7 +198,7 @@ static void call_roll(sp_team *t, double *looked)
     bool ask = t->calling && !t->called;
     sp_err e = SP_OK;
 
-    if (!ask && sp_moment() < *looked + ANSWERS)
+    if (!ask && t->active && sp_moment() < *looked + ANSWERS)
         return;
     *looked = sp_moment();
     if (ask)
@@ -216,11 +218,11 @@ static void rest(sp_team *t, int looks)
 {
     double time = NAP;
 
-    if (!t->active && !t->calling)
+    if (!t->active && !t->calling && looks > LINGERS)
         time = IDLE;
     else if (t->waiting && looks > YIELDS)
         time = SHORT_NAP;
-    else if (t->waiting) {
+    else if (t->waiting && t->active) {
         pthread_mutex_unlock(&t->lock);
         if (looks > LOOKS)
             sched_yield();
