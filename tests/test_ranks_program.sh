@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The sprat program on several ranks, from outside: how jobs end, what they
 # leave, and that going on is as if they had never stopped.
-#   test_ranks_program.sh SPRAT NAME      runs check_NAME below; 77: skipped
+#   test_ranks_program.sh SPRAT NAME [SHIM]   runs check_NAME below; 77: skipped
 set -u
 sprat=$(realpath "$1")
 configs=$(realpath "$(dirname "$0")/../configs")
 shift
+shim=$(realpath "${2:-/dev/null}")
 command -v mpirun >/dev/null || { echo "no mpirun"; exit 77; }
 # As root, too; more ranks than cores; nothing but this machine's memory. Open
 # MPI leaves memory to the system when it ends.
@@ -234,6 +235,34 @@ check_verify() {
   job 0 -n 2 "$sprat" verify run --steps 100
   job 2 -n 3 "$sprat" verify run --steps 100
   said err '2 ranks'
+}
+
+# sum PATTERN FILE: of the numbers behind it.
+sum() { grep -oE "\"$1\": [0-9]+" "$2" | awk '{ s += $2 } END { print s + 0 }'; }
+
+# What is told as handed to MPI is what a layer before MPI counts, and a packet
+# is made of what the format says.
+check_bytes() {
+  [ -f "$shim" ] || { echo "skipped: a sanitizer is loaded first"; exit 77; }
+  local run kept=compress.warmup=[] k
+  for run in none dgc gradient_dropping terngrad fp16; do
+    [ $run = dgc ] || kept=train.seed=3
+    [ $run != dgc ] || kept=compress.warmup=[]
+    job 0 -n 2 -x LD_PRELOAD="$shim" "$sprat" train tiny.yaml $kept \
+      compress.name=$run train.max_steps=3 --run $run
+    # All but what the ranks say to each other after the result was written.
+    told=$(sed -n '/"collectives"/,$p' $run/result.json |
+      grep -oE '"mpi_bytes": [0-9]+' | awk '{ s += $2 } END { print s }')
+    counted=$(awk '/^shim: 0/ { print $3 }' err)
+    [ -n "$counted" ] && [ $((counted - told)) -ge 0 ] &&
+      [ $((counted - told)) -le 64 ] ||
+      fault "$run: told $told bytes, counted ${counted:-none}"
+  done
+  # 128 x 36 + 4 x 128 weights at 0.1 %, three steps: 5 and 1 entries each, of
+  # 4 + 2 bytes, and 8 bytes of headers for either.
+  k=$(sed -n '/"bytes"/,/"tensors"/p' dgc/result.json)
+  [[ $k = *'"headers": 48,'*'"values": 72,'*'"places": 36,'* ]] ||
+    fault "packets are not of 18 entries: $k"
 }
 
 name=$1

@@ -42,7 +42,7 @@ SP_OP_LIST
 static const sp_section *const sections[] = {
     &sp_model_section, &sp_data_section,     &sp_train_section,
     &sp_optim_section, &sp_schedule_section, &sp_compress_section,
-    &sp_log_section,
+    &sp_dist_section,  &sp_log_section,
 };
 
 static const sp_entry *const models[] = {
