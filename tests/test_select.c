@@ -16,6 +16,7 @@ static uint32_t *select_from(const float *x, size_t n, double ratio,
     sp_select p = sp_select_plan(n, ratio, 0.01);
     uint32_t *index = malloc((p.room + GUARD) * sizeof *index);
     float *value = malloc((p.room + GUARD) * sizeof *value);
+    uint32_t *peak = malloc((p.blocks + 1) * sizeof *peak);
     char *sent = calloc(n + 1, 1);
     size_t selectable = 0;
     float least = INFINITY, most = 0;
@@ -24,7 +25,15 @@ static uint32_t *select_from(const float *x, size_t n, double ratio,
         index[p.room + i] = 12345;
         value[p.room + i] = 54321;
     }
-    *count = sp_select_largest(&p, x, draw, index, value);
+    for (size_t b = 0, first = 0; b < p.blocks; b++) {
+        size_t rest = n - first;
+        size_t size = rest < SP_SELECT_BLOCK ? rest : SP_SELECT_BLOCK;
+        peak[b] = sp_select_peak(x + first, size);
+        first += size;
+        ck_assert_uint_eq(first < n, b + 1 < p.blocks);
+    }
+    *count =
+        sp_select_largest(&p, x, &(sp_select_work){ peak, value, draw }, index);
     for (size_t i = 0; i < GUARD; i++)
         if (index[p.room + i] != 12345 || value[p.room + i] != 54321)
             ck_abort_msg("written %zu elements beyond the room", i + 1);
@@ -49,6 +58,7 @@ static uint32_t *select_from(const float *x, size_t n, double ratio,
         ck_assert_double_ge((double)*count, 0.8 * (double)p.take);
     free(sent);
     free(value);
+    free(peak);
     return index;
 }
 

@@ -29,7 +29,6 @@
  */
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "compress/sparse.h"
 
@@ -167,35 +166,35 @@ static void take_over(const sp_slot *s, const float *momentum)
         u[i] = share * momentum[i];
 }
 
-static void accumulate(const sp_slot *s, const float *restrict grad)
+static void uncorrected(const sp_sparse_part *p)
 {
-    float *restrict v = s->state[UNSENT];
-    float scale = (float)s->scale;
+    const float *restrict g = p->grad;
+    float *restrict v = p->unsent;
 
-    for (size_t i = 0; i < s->n; i++)
-        v[i] += scale * grad[i];
+    for (size_t i = 0; i < p->n; i++)
+        v[i] += p->scale * g[i];
 }
 
-static void accumulate_momentum(const sp_slot *s, const float *restrict grad)
+static void heavy_ball(const sp_sparse_part *p)
 {
-    float *restrict u = s->state[MOMENTUM], *restrict v = s->state[UNSENT];
-    float m = (float)s->momentum, scale = (float)s->scale;
+    const float *restrict g = p->grad;
+    float *restrict u = p->momentum, *restrict v = p->unsent;
 
-    for (size_t i = 0; i < s->n; i++) {
-        u[i] = m * u[i] + scale * grad[i];
+    for (size_t i = 0; i < p->n; i++) {
+        u[i] = p->share * u[i] + p->scale * g[i];
         v[i] += u[i];
     }
 }
 
-static void accumulate_nesterov(const sp_slot *s, const float *restrict grad)
+static void nesterov(const sp_sparse_part *p)
 {
-    float *restrict u = s->state[MOMENTUM], *restrict v = s->state[UNSENT];
-    float m = (float)s->momentum, scale = (float)s->scale;
+    const float *restrict grad = p->grad;
+    float *restrict u = p->momentum, *restrict v = p->unsent;
 
-    for (size_t i = 0; i < s->n; i++) {
-        float g = scale * grad[i];
+    for (size_t i = 0; i < p->n; i++) {
+        float g = p->scale * grad[i];
 
-        u[i] = m * (u[i] + g);
+        u[i] = p->share * (u[i] + g);
         v[i] += u[i] + g;
     }
 }
@@ -203,17 +202,15 @@ static void accumulate_nesterov(const sp_slot *s, const float *restrict grad)
 static void encode(const sp_slot *s, int round, const float *grad, sp_packet *p)
 {
     const dgc_cfg *c = s->cfg;
+    sp_sparse_rule rule = { uncorrected, NULL, s->state[UNSENT], false };
 
     (void)round;
-    if (!keeps_momentum(s))
-        accumulate(s, grad);
-    else if (s->nesterov)
-        accumulate_nesterov(s, grad);
-    else
-        accumulate_momentum(s, grad);
-    sp_sparse_encode(
-        s, s->state[UNSENT],
-        c->masking && keeps_momentum(s) ? s->state[MOMENTUM] : NULL, p);
+    if (keeps_momentum(s)) {
+        rule.add = s->nesterov ? nesterov : heavy_ball;
+        rule.momentum = s->state[MOMENTUM];
+        rule.masking = c->masking;
+    }
+    sp_sparse_encode(s, &rule, grad, p);
 }
 
 const sp_compressor sp_compressor_dgc = {

@@ -45,16 +45,21 @@ static double density(const void *own, double progress)
     return c->ratio;
 }
 
+static void add(const sp_sparse_part *p)
+{
+    const float *restrict g = p->grad;
+    float *restrict v = p->unsent;
+
+    for (size_t i = 0; i < p->n; i++)
+        v[i] += p->scale * g[i];
+}
+
 static void encode(const sp_slot *s, int round, const float *grad, sp_packet *p)
 {
-    const float *restrict g = grad;
-    float *restrict v = s->state[0];
-    float scale = (float)s->scale;
+    const sp_sparse_rule rule = { add, NULL, s->state[0], false };
 
     (void)round;
-    for (size_t i = 0; i < s->n; i++)
-        v[i] += scale * g[i];
-    sp_sparse_encode(s, v, NULL, p);
+    sp_sparse_encode(s, &rule, grad, p);
 }
 
 const sp_compressor sp_compressor_gradient_dropping = {

@@ -6,7 +6,8 @@
 #include "compress/bytes.h"
 
 enum {
-    BLOCK = 128, /* elements that are looked at together */
+    BLOCK = SP_SELECT_BLOCK,
+    AHEAD = 24, /* blocks, of which some are looked at */
     LOWERINGS = 10,
     DIGIT_MAX = 11 /* bits */
 };
@@ -34,12 +35,16 @@ static size_t share(size_t n, double ratio)
 
 sp_select sp_select_plan(size_t n, double ratio, double sample)
 {
-    sp_select p = { .n = n, .take = n ? share(n, ratio) : 0 };
+    sp_select p = { .n = n,
+                    .take = n ? share(n, ratio) : 0,
+                    .blocks = n / BLOCK + (n % BLOCK > 0) };
     double least = ceil(2 / ratio);
 
-    /* Room for an estimate that is somewhat low, and a block that is looked at
-     * before it is known whether there is room. */
-    p.room = p.take + p.take / 2 + 1024;
+    /* Room for what a lowered threshold lets in, which may be 8 times as much
+     * (a normal distribution, at a density of 0.001), and for a block that is
+     * looked at before it is known whether there is room. */
+    p.room = p.take < n / 56 ? 8 * p.take : p.take + n / 8;
+    p.room += 1024;
     if (p.room > n)
         p.room = n;
     p.room += BLOCK;
@@ -111,31 +116,36 @@ static size_t keep(const float *x, size_t n, cut c, const uint32_t *from,
     return count;
 }
 
+/* The largest of the bits of |x|: whole numbers, since of floats compilers make
+ * no vector instructions here. */
+uint32_t sp_select_peak(const float *x, size_t n)
+{
+    int32_t peak = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int32_t mag = (int32_t)(sp_float_bits(x[i]) & MAG_MASK);
+        peak = mag > peak ? mag : peak;
+    }
+    return (uint32_t)peak;
+}
+
 /* ---- Sample and candidates ----------------------------------------------- */
 
+/* Of a sample, the number k above the wanted threshold varies by sqrt(k): by
+ * twice as much it is lowered, so that one look at the tensor is enough. */
 static uint32_t sample_threshold(const sp_select *p, const float *x,
                                  uint32_t draw, float *value)
 {
-    size_t at = draw % p->stride;
+    size_t at = draw % p->stride, k = p->sample_take;
 
+    k += (size_t)ceil(2 * sqrt((double)k));
+    k = k < p->samples ? k : p->samples;
     for (size_t i = 0; i < p->samples; i++, at += p->stride)
         value[i] = x[at];
-    return kth_largest(value, p->samples, p->sample_take).key;
+    return kth_largest(value, p->samples, k).key;
 }
 
-/* Whether one of the block reaches the threshold: without branches, for the
- * sake of vector instructions. */
-static bool reached(const float *x, int32_t threshold)
-{
-    int32_t any = 0;
-
-    for (int i = 0; i < BLOCK; i++) {
-        int32_t mag = (int32_t)(sp_float_bits(x[i]) & MAG_MASK);
-        any |= (mag >= threshold) & (mag < (int32_t)INFINITE);
-    }
-    return any != 0;
-}
-
+/* Indices, from `first` on, of the elements that reach the threshold. */
 static size_t append(const float *x, size_t first, size_t n, uint32_t threshold,
                      uint32_t *index)
 {
@@ -148,18 +158,29 @@ static size_t append(const float *x, size_t first, size_t n, uint32_t threshold,
     return count;
 }
 
+/* Bring a block into the cache, while others are looked at. */
+static void fetch(const float *x)
+{
+    for (size_t i = 0; i < BLOCK; i += 16)
+        __builtin_prefetch(x + i);
+}
+
 /* Indices of the elements that reach the threshold (above 0); more than p->room
  * - BLOCK: there are too many, and not all were found. */
-static size_t candidates(const sp_select *p, const float *x, uint32_t threshold,
+static size_t candidates(const sp_select *p, const float *x,
+                         const uint32_t *peak, uint32_t threshold,
                          uint32_t *index)
 {
-    size_t count = 0, i = 0;
+    size_t count = 0;
 
-    for (; i + BLOCK <= p->n && count + BLOCK <= p->room; i += BLOCK)
-        if (reached(x + i, (int32_t)threshold))
-            count += append(x + i, i, BLOCK, threshold, index + count);
-    if (i + BLOCK > p->n && count + BLOCK <= p->room)
-        count += append(x + i, i, p->n - i, threshold, index + count);
+    for (size_t b = 0; b < p->blocks && count + BLOCK <= p->room; b++) {
+        size_t first = b * BLOCK, rest = p->n - first;
+        if (b + AHEAD < p->blocks && peak[b + AHEAD] >= threshold)
+            fetch(x + first + AHEAD * BLOCK);
+        if (peak[b] >= threshold)
+            count += append(x + first, first, rest < BLOCK ? rest : BLOCK,
+                            threshold, index + count);
+    }
     return count;
 }
 
@@ -179,21 +200,21 @@ static size_t narrow(const sp_select *p, const float *x, size_t count,
     return keep(value, count, kth_largest(value, count, p->take), index, index);
 }
 
-size_t sp_select_largest(const sp_select *p, const float *x, uint32_t draw,
-                         uint32_t *index, float *value)
+size_t sp_select_largest(const sp_select *p, const float *x,
+                         const sp_select_work *w, uint32_t *index)
 {
     size_t room = p->room - BLOCK, count;
     uint32_t threshold;
 
     if (p->samples > 0) {
-        threshold = sample_threshold(p, x, draw, value);
+        threshold = sample_threshold(p, x, w->draw, w->value);
         threshold = threshold > 0 ? threshold : 1;
         for (int i = 0; i <= LOWERINGS; i++) {
-            count = candidates(p, x, threshold, index);
+            count = candidates(p, x, w->peak, threshold, index);
             if (count > room)
                 break; /* as many have one value, or the sample missed them */
             if (count > p->take)
-                return narrow(p, x, count, index, value);
+                return narrow(p, x, count, index, w->value);
             if ((double)count >= (double)LOWER * (double)p->take ||
                 threshold == 1)
                 return count;

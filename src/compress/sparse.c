@@ -52,30 +52,69 @@ size_t sp_sparse_usual(const sp_slot *s, int round)
     return sp_wire_usual(&w, plan_of(s).take);
 }
 
-/* Indices, then values. */
+/* The work space, in order. */
+typedef struct work {
+    uint32_t *index; /* plan.room */
+    uint32_t *peak;  /* plan.blocks */
+    float *value;    /* plan.room */
+} work;
+
 size_t sp_sparse_work(const sp_slot *s)
 {
-    return plan_of(s).room * (sizeof(uint32_t) + sizeof(float));
+    sp_select plan = plan_of(s);
+
+    return (2 * plan.room + plan.blocks) * sizeof(uint32_t);
 }
 
-void sp_sparse_encode(const sp_slot *s, float *unsent, float *momentum,
-                      sp_packet *p)
+static work open_work(const sp_slot *s, const sp_select *plan)
 {
-    sp_wire w = wire_of(s);
+    uint32_t *at = s->work;
+
+    return (work){ .index = at,
+                   .peak = at + plan->room,
+                   .value = (float *)(void *)(at + plan->room + plan->blocks) };
+}
+
+/* Block by block, so that peaks are found while it is in the cache. */
+static void accumulate(const sp_slot *s, const sp_sparse_rule *rule,
+                       const float *grad, uint32_t *peak)
+{
+    for (size_t i = 0; i < s->n; i += SP_SELECT_BLOCK) {
+        size_t rest = s->n - i;
+        sp_sparse_part part = {
+            .n = rest < SP_SELECT_BLOCK ? rest : SP_SELECT_BLOCK,
+            .grad = grad + i,
+            .momentum = rule->momentum ? rule->momentum + i : NULL,
+            .unsent = rule->unsent + i,
+            .share = (float)s->momentum,
+            .scale = (float)s->scale,
+        };
+        rule->add(&part);
+        peak[i / SP_SELECT_BLOCK] = sp_select_peak(part.unsent, part.n);
+    }
+}
+
+void sp_sparse_encode(const sp_slot *s, const sp_sparse_rule *rule,
+                      const float *grad, sp_packet *p)
+{
+    sp_wire wire = wire_of(s);
     sp_select plan = plan_of(s);
-    uint32_t *index = s->work, draw[4];
-    float *value = (float *)(void *)(index + plan.room);
+    work w = open_work(s, &plan);
+    uint32_t draw[4];
     size_t k;
 
+    accumulate(s, rule, grad, w.peak);
     sp_draw(s, 0, draw);
-    k = sp_select_largest(&plan, unsent, draw[0], index, value);
+    k = sp_select_largest(&plan, rule->unsent,
+                          &(sp_select_work){ w.peak, w.value, draw[0] },
+                          w.index);
     for (size_t i = 0; i < k; i++)
-        value[i] = unsent[index[i]];
-    k = sp_wire_write(&w, index, value, k, p);
+        w.value[i] = rule->unsent[w.index[i]];
+    k = sp_wire_write(&wire, w.index, w.value, k, p);
     for (size_t i = 0; i < k; i++)
-        unsent[index[i]] -= value[i];
-    for (size_t i = 0; momentum && i < k; i++)
-        momentum[index[i]] = 0;
+        rule->unsent[w.index[i]] -= w.value[i];
+    for (size_t i = 0; rule->masking && i < k; i++)
+        rule->momentum[w.index[i]] = 0;
 }
 
 sp_err sp_sparse_decode(const sp_slot *s, int round, const void *packet,

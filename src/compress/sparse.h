@@ -24,10 +24,27 @@ size_t sp_sparse_room(const sp_slot *s, int round);
 size_t sp_sparse_usual(const sp_slot *s, int round);
 size_t sp_sparse_work(const sp_slot *s);
 
-/* Send the largest of `unsent` and take out of it what the others receive;
- * of `momentum` (NULL: none), all at the same places. */
-void sp_sparse_encode(const sp_slot *s, float *unsent, float *momentum,
-                      sp_packet *p);
+/* Part of a parameter, to which gradients are to be added. */
+typedef struct sp_sparse_part {
+    size_t n;
+    const float *grad;
+    float *momentum, *unsent;
+    float share; /* of the momentum that stays */
+    float scale; /* of the gradient */
+} sp_sparse_part;
+
+/* How a compressor accumulates and what it forgets. */
+typedef struct sp_sparse_rule {
+    void (*add)(const sp_sparse_part *p); /* to `unsent`, by parts */
+    float *momentum;                      /* n each; NULL: none */
+    float *unsent;
+    bool masking; /* momentum becomes 0 where something is sent */
+} sp_sparse_rule;
+
+/* Add the gradient, send the largest of what is unsent, and take out of it what
+ * the others receive. */
+void sp_sparse_encode(const sp_slot *s, const sp_sparse_rule *rule,
+                      const float *grad, sp_packet *p);
 
 /* As in an sp_compressor. */
 sp_err sp_sparse_decode(const sp_slot *s, int round, const void *packet,

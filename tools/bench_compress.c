@@ -1,0 +1,291 @@
+/* bench-compress: what compression costs, against the pass over gradients,
+ * momenta and residuals that no compressor with momentum can do without.
+ *
+ *   bench-compress [--rounds N] [KEY=VALUE ...]
+ *
+ * on one thread, for the matrices of ResNet-50: dgc with the keys of section
+ * `compress`. In every round the pass (read g, read and write u and v) and
+ * then encoding and decoding of all packets; medians of the thread's own time
+ * count.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/registry.h"
+#include "sprat/compress.h"
+#include "sprat/random.h"
+
+extern const sp_compressor sp_compressor_dgc;
+
+enum { TENSORS_MAX = 64, ROUNDS_MAX = 1000, ARGS_MAX = 16, ARG_SIZE = 128 };
+
+typedef struct bench {
+    const sp_compressor *c;
+    sp_slot slot[TENSORS_MAX];
+    size_t count, n; /* tensors, elements of all */
+    float *grad, *got, *u, *v;
+    uint8_t *packets;
+    void *work;
+    double bytes; /* of a step's packets */
+} bench;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A convolution of ResNet-50, k x k, or its last layer. */
+static void add(bench *b, int out, int in, int k)
+{
+    sp_slot *s = &b->slot[b->count++];
+
+    s->name = "weight";
+    s->ndim = 4;
+    s->dims[0] = out;
+    s->dims[1] = in;
+    s->dims[2] = s->dims[3] = k;
+    s->n = (size_t)out * (size_t)in * (size_t)(k * k);
+    b->n += s->n;
+}
+
+static void add_resnet50(bench *b)
+{
+    static const int blocks[] = { 3, 4, 6, 3 };
+    int in = 64;
+
+    add(b, 64, 3, 7);
+    for (int stage = 0; stage < 4; stage++)
+        for (int i = 0, w = 64 << stage; i < blocks[stage]; i++) {
+            add(b, w, in, 1);
+            add(b, w, w, 3);
+            add(b, 4 * w, w, 1);
+            if (i == 0)
+                add(b, 4 * w, in, 1);
+            in = 4 * w;
+        }
+    add(b, 1000, 2048, 1);
+}
+
+/* Gradients whose sizes differ from element to element and from tensor to
+ * tensor, as they do. */
+static void fill(bench *b)
+{
+    size_t at = 0;
+
+    for (size_t t = 0; t < b->count; t++)
+        for (size_t i = 0; i < b->slot[t].n; i++, at++) {
+            uint32_t r[4];
+            sp_random(1, SP_FOR_USER, t, i, r);
+            b->grad[at] =
+                sp_normal(r[0], r[1]) * ldexpf(sp_unit(r[2]), -(int)(t % 9));
+        }
+}
+
+static void *block(size_t bytes)
+{
+    void *p = NULL;
+
+    if (posix_memalign(&p, 64, bytes ? bytes : 1) != 0)
+        return NULL;
+    memset(p, 0, bytes);
+    return p;
+}
+
+static bool open_arrays(bench *b, const void *own)
+{
+    size_t room = 0, work = 0, at = 0, bytes = b->n * sizeof(float);
+
+    for (size_t t = 0; t < b->count; t++) {
+        sp_slot *s = &b->slot[t];
+        s->cfg = own;
+        s->ranks = 1;
+        s->weight = s->scale = 1;
+        s->momentum = 0.9;
+        s->ratio = b->c->density(own, INFINITY);
+        room += b->c->packet_room(s, 0);
+        if (b->c->work_bytes(s) > work)
+            work = b->c->work_bytes(s);
+    }
+    b->grad = block(bytes);
+    b->got = block(bytes);
+    b->u = block(bytes);
+    b->v = block(bytes);
+    b->packets = block(room);
+    b->work = block(work);
+    for (size_t t = 0; b->u && b->v && t < b->count; t++) {
+        b->slot[t].work = b->work;
+        b->slot[t].state[0] = b->u + at;
+        b->slot[t].state[1] = b->v + at;
+        at += b->slot[t].n;
+    }
+    return b->grad && b->got && b->u && b->v && b->packets && b->work;
+}
+
+static void close_arrays(bench *b)
+{
+    free(b->grad);
+    free(b->got);
+    free(b->u);
+    free(b->v);
+    free(b->packets);
+    free(b->work);
+}
+
+static void pass(size_t n, const float *restrict g, float *restrict u,
+                 float *restrict v)
+{
+    for (size_t i = 0; i < n; i++) {
+        u[i] = 0.9f * u[i] + g[i];
+        v[i] += u[i];
+    }
+}
+
+static void encode(bench *b, size_t *size)
+{
+    size_t at = 0, first = 0;
+
+    b->bytes = 0;
+    for (size_t t = 0; t < b->count; t++) {
+        sp_packet p = { .bytes = b->packets + at };
+        b->c->encode(&b->slot[t], 0, b->grad + first, &p);
+        b->slot[t].step++;
+        size[t] = sp_packet_size(&p);
+        at += size[t];
+        first += b->slot[t].n;
+    }
+    b->bytes = (double)at;
+}
+
+/* Gradients start from 0. */
+static sp_err decode(bench *b, const size_t *size)
+{
+    size_t at = 0, first = 0;
+
+    for (size_t t = 0; t < b->count; t++) {
+        const sp_slot *s = &b->slot[t];
+        memset(b->got + first, 0, s->n * sizeof(float));
+        SP_TRY(b->c->decode(s, 0, b->packets + at, size[t], b->got + first));
+        at += size[t];
+        first += s->n;
+    }
+    return SP_OK;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_size);
+    return x[n / 2];
+}
+
+static sp_err measure(bench *b, int rounds)
+{
+    static double times[4][ROUNDS_MAX];
+    size_t size[TENSORS_MAX];
+
+    /* One round first, that does not count: memory is touched. */
+    for (int i = -1; i < rounds; i++) {
+        int k = i < 0 ? 0 : i;
+        double t0 = now(), t1, t2, t3;
+
+        pass(b->n, b->grad, b->u, b->v);
+        t1 = now();
+        encode(b, size);
+        t2 = now();
+        SP_TRY(decode(b, size));
+        t3 = now();
+        times[0][k] = t1 - t0;
+        times[1][k] = t2 - t1;
+        times[2][k] = t3 - t2;
+        times[3][k] = (t3 - t1) / (t1 - t0);
+    }
+    printf("%zu tensors, %zu elements, %.0f bytes in packets (%.1fx)\n",
+           b->count, b->n, b->bytes, 4.0 * (double)b->n / b->bytes);
+    printf("pass over g, u, v  %7.2f ms\n", 1e3 * median(times[0], rounds));
+    printf("encode             %7.2f ms\n", 1e3 * median(times[1], rounds));
+    printf("decode             %7.2f ms\n", 1e3 * median(times[2], rounds));
+    printf("encode and decode  %7.2f of the pass\n", median(times[3], rounds));
+    return SP_OK;
+}
+
+static sp_err load(sp_config **config, sp_registry *r, int argc, char **argv)
+{
+    static char text[ARGS_MAX][ARG_SIZE] = { "compress.name=dgc" };
+    const char *overrides[ARGS_MAX] = { text[0] };
+    size_t count = 1;
+
+    for (int i = 0; i < argc; i++) {
+        if (count == ARGS_MAX || strlen(argv[i]) > ARG_SIZE - 16)
+            return sp_fail(SP_ECONFIG, "%s: too many settings, or too long",
+                           argv[i]);
+        snprintf(text[count], ARG_SIZE, "compress.%s", argv[i]);
+        overrides[count] = text[count];
+        count++;
+    }
+    SP_TRY(sp_registry_add(r, "compress", &sp_compressor_dgc.entry));
+    return sp_config_load(config, r, NULL, 0, overrides, count);
+}
+
+static sp_err run(const void *own, int rounds)
+{
+    const sp_compress_use use = { "sgd", true, 0.9, false, 0 };
+    bench b = { .c = &sp_compressor_dgc };
+    sp_err e;
+
+    SP_TRY(sp_compressor_check(b.c, own, &use));
+    add_resnet50(&b);
+    if (open_arrays(&b, own)) {
+        fill(&b);
+        e = measure(&b, rounds);
+    } else {
+        e = sp_fail(SP_ENOMEM, "there is no memory for %zu gradients", b.n);
+    }
+    close_arrays(&b);
+    return e;
+}
+
+int main(int argc, char **argv)
+{
+    static const sp_section section = { .name = "compress", .fallback = "" };
+    static const sp_section *const sections[] = { &section };
+    sp_registry *r = sp_registry_create(sections, 1);
+    sp_config *config = NULL;
+    int first = 1, rounds = 9;
+    bool given = argc > 2 && strcmp(argv[1], "--rounds") == 0;
+    sp_err e = SP_ENOMEM;
+
+    if (given) {
+        rounds = atoi(argv[2]);
+        first = 3;
+    }
+    if (rounds < 1 || rounds > ROUNDS_MAX ||
+        (argc > 1 && argv[first - 1] && argv[1][0] == '-' && !given)) {
+        fprintf(stderr,
+                "usage: %s [--rounds N] [KEY=VALUE ...]\n"
+                "N from 1 to %d; keys are those of section compress\n",
+                argv[0], ROUNDS_MAX);
+        sp_registry_free(r);
+        return 2;
+    }
+    if (r)
+        e = load(&config, r, argc - first, argv + first);
+    if (e == SP_OK)
+        e = run(sp_config_own(config, "compress"), rounds);
+    if (e != SP_OK)
+        fprintf(stderr, "%s: %s\n", argv[0], sp_last_error());
+    sp_config_free(config);
+    sp_registry_free(r);
+    return e == SP_OK ? 0 : e == SP_ECONFIG ? 2 : 1;
+}
