@@ -113,9 +113,9 @@ typedef struct sp_compressor {
     bool (*accepts)(const sp_slot *s);
     /* The most bytes of a packet, at s->ratio. */
     size_t (*packet_room)(const sp_slot *s, int round);
-    /* The same as it usually is, for predictions: without what only some
-     * packets need. NULL: packet_room(). */
-    size_t (*packet_usual)(const sp_slot *s, int round);
+    /* Bytes of it as papers count them, for predictions: of ratio x n entries,
+     * without headers. NULL: packet_room(). */
+    double (*nominal_bytes)(const sp_slot *s, int round);
     size_t (*work_bytes)(const sp_slot *s); /* NULL: 0 */
 
     /* Of the slots accepted, before the first step at a density below 1, when

@@ -18,7 +18,7 @@
  * goes on sending what it has not yet sent.
  *
  * The density falls in steps: entry i of `warmup` for the i-th equal part of
- * `warmup_epochs`, then `ratio`.
+ * `warmup_epochs`, but none below `ratio`; then `ratio`.
  *
  * State:  u and v, n floats each; u not without momentum or its correction.
  * Packet: compress/wire.h.
@@ -44,8 +44,9 @@ typedef struct dgc_cfg {
 static const sp_key keys[] = {
     { "ratio", SP_FLOAT, AT(sparse.ratio), "0.001", 1e-6, 1,
       "density: share of a parameter's gradients that is sent", NULL },
-    { "warmup", SP_LIST, AT(warmup), "[0.25, 0.0625, 0.015625, 0.004]", 0, 1,
-      "densities before that, falling; 1: dense; []: no warm-up", NULL },
+    { "warmup", SP_LIST, AT(warmup), "[0.25, 0.0625, 0.015625, 0.004]", 1e-6, 1,
+      "densities before that, falling, none below it; 1: dense; []: no warm-up",
+      NULL },
     { "warmup_epochs", SP_FLOAT, AT(warmup_epochs), "4", 0, 1e6,
       "epochs over which `warmup` is spread evenly; may be part of one", NULL },
     { "momentum_correction", SP_BOOL, AT(momentum_correction), "true", 0, 0,
@@ -69,17 +70,12 @@ enum { MOMENTUM, UNSENT, STATES };
 
 static sp_err check_warmup(const dgc_cfg *c)
 {
-    for (int i = 0; i < c->warmup.count; i++) {
-        double density = c->warmup.value[i];
-        double next =
-            i + 1 < c->warmup.count ? c->warmup.value[i + 1] : c->sparse.ratio;
-        if (!(density > next))
+    for (int i = 1; i < c->warmup.count; i++)
+        if (!(c->warmup.value[i] < c->warmup.value[i - 1]))
             return sp_fail(SP_ECONFIG,
                            "compress.warmup: density %g is followed by %g: "
-                           "let them fall, down to above compress.ratio (%g), "
-                           "or say warmup: [] for none",
-                           density, next, c->sparse.ratio);
-    }
+                           "let them fall",
+                           c->warmup.value[i - 1], c->warmup.value[i]);
     if (c->warmup.count > 0 && c->warmup_epochs == 0)
         return sp_fail(SP_ECONFIG,
                        "compress.warmup_epochs: 0 leaves no time for the %d "
@@ -112,7 +108,7 @@ static double density(const void *own, double progress)
     if (count == 0 || !(progress < c->warmup_epochs))
         return c->sparse.ratio;
     i = (int)(progress * count / c->warmup_epochs);
-    return c->warmup.value[i < count ? i : count - 1];
+    return fmax(c->warmup.value[i < count ? i : count - 1], c->sparse.ratio);
 }
 
 static double settled(const void *own)
@@ -234,7 +230,7 @@ const sp_compressor sp_compressor_dgc = {
     .prepare = prepare,
     .accepts = sp_sparse_accepts,
     .packet_room = sp_sparse_room,
-    .packet_usual = sp_sparse_usual,
+    .nominal_bytes = sp_sparse_nominal,
     .work_bytes = sp_sparse_work,
     .take_over = take_over,
     .encode = encode,

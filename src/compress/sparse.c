@@ -44,12 +44,12 @@ size_t sp_sparse_room(const sp_slot *s, int round)
     return sp_wire_room(&w, plan_of(s).take);
 }
 
-size_t sp_sparse_usual(const sp_slot *s, int round)
+double sp_sparse_nominal(const sp_slot *s, int round)
 {
     sp_wire w = wire_of(s);
 
     (void)round;
-    return sp_wire_usual(&w, plan_of(s).take);
+    return s->ratio * (double)s->n * (double)sp_wire_entry_bytes(&w);
 }
 
 /* The work space, in order. */

@@ -21,7 +21,7 @@ SP_MUST sp_err sp_sparse_check(const sp_sparse_cfg *c);
 bool sp_sparse_accepts(const sp_slot *s);
 
 size_t sp_sparse_room(const sp_slot *s, int round);
-size_t sp_sparse_usual(const sp_slot *s, int round);
+double sp_sparse_nominal(const sp_slot *s, int round);
 size_t sp_sparse_work(const sp_slot *s);
 
 /* Part of a parameter, to which gradients are to be added. */

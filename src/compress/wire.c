@@ -32,9 +32,14 @@ static size_t place_bytes(const sp_wire *w)
     return w->places == SP_RUN16 ? 2 : 4;
 }
 
+size_t sp_wire_entry_bytes(const sp_wire *w)
+{
+    return value_bytes(w) + place_bytes(w);
+}
+
 size_t sp_wire_usual(const sp_wire *w, size_t k)
 {
-    return header_bytes(w) + k * (value_bytes(w) + place_bytes(w));
+    return header_bytes(w) + k * sp_wire_entry_bytes(w);
 }
 
 size_t sp_wire_room(const sp_wire *w, size_t k)

@@ -36,6 +36,9 @@ bool sp_wire_fits(size_t n);
 size_t sp_wire_room(const sp_wire *w, size_t k);
 size_t sp_wire_usual(const sp_wire *w, size_t k);
 
+/* Bytes of one entry. */
+size_t sp_wire_entry_bytes(const sp_wire *w);
+
 /* Write k entries, index[i] rising, value[i] finite and not 0; *p is empty.
  * value[i] becomes what the receiver reads. An entry that a half rounds to 0 is
  * left out of the packet, and of both arrays. Returns the entries written. */

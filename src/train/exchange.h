@@ -77,8 +77,8 @@ float *sp_exchange_state(const sp_exchange *x, const sp_param *p, int i,
 bool sp_exchange_dense(const sp_exchange *x);
 void sp_exchange_set_dense(sp_exchange *x, bool dense);
 
-/* Bytes that a rank's gradient of `p` is expected to take in a step once the
- * density has settled. */
+/* Bytes that a rank's gradient of `p` takes in a step once the density has
+ * settled, as papers count them: without headers. */
 double sp_exchange_forecast(const sp_exchange_args *args, const sp_param *p);
 
 /* What travels how, in a line for people; NULL: out of memory. The caller frees

@@ -44,10 +44,8 @@ double sp_exchange_forecast(const sp_exchange_args *args, const sp_param *p)
     if (!c->encode || (c->accepts && !c->accepts(&s)))
         return (double)(s.n * sizeof(float));
     for (int round = 0; round < c->rounds; round++) {
-        sum += (double)(c->packet_usual ? c->packet_usual(&s, round)
-                                        : c->packet_room(&s, round));
-        if (c->combine[round] == SP_GATHER)
-            sum += SP_SIZE_BYTES;
+        sum += c->nominal_bytes ? c->nominal_bytes(&s, round)
+                                : (double)c->packet_room(&s, round);
     }
     return sum;
 }
