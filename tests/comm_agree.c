@@ -43,16 +43,18 @@ static void agree_text(sp_comm *c)
     const char *text = r == 1       ? "width: 2\nlr: 0.2\n"
                        : r == R - 1 ? "width: 2\n"
                                     : same;
+    char who[80];
 
     EXPECT(sp_agree_text(c, "the configuration", same) == SP_OK);
     if (R == 1)
         return;
     EXPECT(sp_agree_text(c, "the configuration", text) == SP_EPEER);
-    EXPECT(says(R == 2   ? "the configuration: rank 1 differs from rank 0"
-                : R == 3 ? "the configuration: ranks 1 and 2 differ from "
-                           "rank 0"
-                         : "the configuration: ranks 1 and 3 differ from "
-                           "rank 0"));
+    if (R == 2)
+        snprintf(who, sizeof who, "the configuration: rank 1 differs from");
+    else
+        snprintf(who, sizeof who,
+                 "the configuration: ranks 1 and %d differ from", R - 1);
+    EXPECT(says(who));
     EXPECT(says("\"lr: 0.1\" on rank 0 ("));
     EXPECT(says("\"lr: 0.2\" on rank 1 ("));
     text = r == R - 1 ? "width: 2\n" : same;
