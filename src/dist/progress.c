@@ -26,6 +26,7 @@ struct sp_progress {
     int round;
     side sides[SP_WAYS];
     char *scratch; /* WINDOW pieces, if anything is added */
+    size_t room;   /* of one of them */
 };
 
 sp_err sp_mpi_fail(const char *call, int code)
@@ -93,6 +94,21 @@ static void count(const sp_comm *c, sp_pending *p, int peer, size_t bytes)
         p->count.net += (double)bytes;
 }
 
+/* Room for what is to be added: no piece is larger than a rank's part. */
+static sp_err make_scratch(const sp_team *t, sp_pending *p)
+{
+    struct sp_progress *u = p->under;
+    size_t part = (p->n / (size_t)p->ranks + 1) * p->unit;
+
+    if (u->scratch)
+        return SP_OK;
+    u->room = part < t->comm->piece ? part : t->comm->piece;
+    u->scratch = malloc(WINDOW * u->room);
+    if (!u->scratch)
+        return sp_fail(SP_ENOMEM, "out of memory for a sum over ranks");
+    return SP_OK;
+}
+
 static sp_err post(sp_team *t, sp_pending *p, sp_way way)
 {
     side *s = &p->under->sides[way];
@@ -103,14 +119,11 @@ static sp_err post(sp_team *t, sp_pending *p, sp_way way)
     bool adds = way == SP_RECEIVE && p->add && p->under->round == 0;
     int tag = tag_of(t, p), code;
 
-    if (adds && !p->under->scratch) {
-        p->under->scratch = malloc(WINDOW * t->comm->piece);
-        if (!p->under->scratch)
-            return sp_fail(SP_ENOMEM, "out of memory for a sum over ranks");
-    }
+    if (adds)
+        SP_TRY(make_scratch(t, p));
     q->at = s->move.at;
     q->scratch =
-        adds ? p->under->scratch + s->begun % WINDOW * t->comm->piece : NULL;
+        adds ? p->under->scratch + s->begun % WINDOW * p->under->room : NULL;
     q->bytes = (int)bytes;
     q->peer = peer;
     if (way == SP_SEND) {
