@@ -256,22 +256,32 @@ static sp_err run(const void *own, int rounds)
     return e;
 }
 
+/* The rounds, and at *first the first argument behind them; 0: wrong use. */
+static int parse(int argc, char **argv, int *first)
+{
+    char *end;
+    long rounds;
+
+    *first = 1;
+    if (argc < 2 || argv[1][0] != '-')
+        return 9;
+    *first = 3;
+    if (argc < 3 || strcmp(argv[1], "--rounds") != 0)
+        return 0;
+    rounds = strtol(argv[2], &end, 10);
+    return *end == 0 && rounds <= ROUNDS_MAX ? (int)rounds : 0;
+}
+
 int main(int argc, char **argv)
 {
     static const sp_section section = { .name = "compress", .fallback = "" };
     static const sp_section *const sections[] = { &section };
     sp_registry *r = sp_registry_create(sections, 1);
     sp_config *config = NULL;
-    int first = 1, rounds = 9;
-    bool given = argc > 2 && strcmp(argv[1], "--rounds") == 0;
+    int first, rounds = parse(argc, argv, &first);
     sp_err e = SP_ENOMEM;
 
-    if (given) {
-        rounds = atoi(argv[2]);
-        first = 3;
-    }
-    if (rounds < 1 || rounds > ROUNDS_MAX ||
-        (argc > 1 && argv[first - 1] && argv[1][0] == '-' && !given)) {
+    if (rounds < 1) {
         fprintf(stderr,
                 "usage: %s [--rounds N] [KEY=VALUE ...]\n"
                 "N from 1 to %d; keys are those of section compress\n",

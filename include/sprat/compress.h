@@ -80,7 +80,7 @@ typedef struct sp_compressor {
     /* Arrays of floats that a rank keeps for each slot and that checkpoints
      * hold as PARAMETER.NAME. Of those that add up, the sum over ranks is what
      * counts (unsent gradients): a run that goes on with other ranks shares
-     * them out. The others start anew then. */
+     * them out. The others start anew then. Those of 0 floats are not kept. */
     int state_count;
     const char *state_names[SP_MAX_SLOT_STATE];
     bool state_adds[SP_MAX_SLOT_STATE];
@@ -123,7 +123,9 @@ typedef struct sp_compressor {
      * floats, the same on all ranks). NULL: nothing is taken. */
     void (*take_over)(const sp_slot *s, const float *momentum);
 
-    /* Encode the rank's gradient; it is only read. */
+    /* Encode the rank's gradient; it is only read. What is not finite must not
+     * make a packet that decode() refuses. NULL (and no rounds): nothing is
+     * compressed. */
     void (*encode)(const sp_slot *s, int round, const float *grad,
                    sp_packet *p);
     /* Decode into `grad`. SP_GATHER: add one rank's packet to what is there
