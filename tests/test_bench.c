@@ -48,8 +48,10 @@ static int clocked(const char *override, int steps, sp_bench_op *ops)
     sp_op_clock_open(&clock, steps);
     s.watch = &clock.watch;
     for (int i = -1; i < steps; i++) {
+        sp_step_at at = { .step = i + 1, .lr = 1e-6 };
+
         clock.step = i;
-        ck_assert_int_eq(sp_train_step(&s, &b, i + 1, 1e-6, &out), SP_OK);
+        ck_assert_int_eq(sp_train_step(&s, &b, &at, &out), SP_OK);
     }
     count = clock.count;
     ck_assert_int_le(count, MOST);

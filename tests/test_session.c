@@ -20,7 +20,7 @@ static void tear_down(void) { runs_free(&r); }
 static sp_err check(const char *const *overrides)
 {
     sp_config *c = runs_config(&r, overrides);
-    sp_err e = sp_check(c, NULL);
+    sp_err e = sp_check(c, NULL, NULL);
 
     sp_config_free(c);
     return e;

@@ -371,7 +371,7 @@ START_TEST(what_does_not_fit_text_is_refused)
     const char *overrides[] = { TEXT, wrong[_i].override, NULL };
     sp_config *c = runs_config(&r, overrides);
 
-    ck_assert_int_ne(sp_check(c, NULL), SP_OK);
+    ck_assert_int_ne(sp_check(c, NULL, NULL), SP_OK);
     ck_assert_msg(runs_error(wrong[_i].word), "%s", sp_last_error());
     sp_config_free(c);
 }
@@ -382,7 +382,7 @@ START_TEST(a_model_for_images_takes_no_text)
     const char *overrides[] = { "data.vocab=11", "data.augment=none", NULL };
     sp_config *c = runs_config(&r, overrides);
 
-    ck_assert_int_eq(sp_check(c, NULL), SP_ECONFIG);
+    ck_assert_int_eq(sp_check(c, NULL, NULL), SP_ECONFIG);
     ck_assert_msg(runs_error("model.name: mlp takes images"), "%s",
                   sp_last_error());
     sp_config_free(c);

@@ -97,20 +97,23 @@ static sp_err write_config(const sp_trainer *t)
 }
 
 /* What the rank that speaks writes before step 0, with the configuration where
- * that is new. */
+ * that is new; in a run that is complete there is none. */
 static sp_err open_folder(sp_trainer *t, bool config)
 {
+    bool complete = sp_trainer_complete(t);
+
     t->lap = t->saved = sp_now();
     t->first = t->state.step;
     if (!sp_trainer_speaks(t))
         return SP_OK;
-    if (config)
+    if (config && !complete)
         SP_TRY(write_config(t));
-    SP_TRY(sp_metrics_open(&t->metrics, t->dir.path, &t->state));
+    if (!complete)
+        SP_TRY(sp_metrics_open(&t->metrics, t->dir.path, &t->state));
     SP_TRY(sp_report_log(&t->report, t->dir.path));
     sp_trainer_header(t);
     report_warnings(t);
-    return sp_trainer_result(t, "running", NULL);
+    return complete ? SP_OK : sp_trainer_result(t, "running", NULL);
 }
 
 /* Batches, the configuration's text, and what the ranks must have in common. */
