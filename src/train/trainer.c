@@ -20,11 +20,15 @@ static const sp_train_cfg *settings(const sp_trainer *t)
 sp_trainer sp_trainer_start(sp_job *job)
 {
     double now = sp_now();
+    sp_report report = sp_report_to(job->terminal);
 
+    /* A launcher gives ranks a terminal whose other end may be a file. */
+    if (sp_comm_ranks(job->comm) > 1)
+        report.live = false;
     return (sp_trainer){
         .job = job,
         .dir = { .lock = -1 },
-        .report = sp_report_to(job->terminal),
+        .report = report,
         .state = sp_train_state_start(),
         .opened = now,
         .lap = now,
