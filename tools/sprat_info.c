@@ -18,19 +18,31 @@ static void shape_text(const sp_param *p, char *out, size_t size)
                                  p->dims[i]);
 }
 
-static void print_text(const sp_info *info)
+/* A line for each parameter, with the bytes that it takes in a step where that
+ * is not 4 for each element. */
+static void print_table(const sp_info *info)
 {
+    bool packed = info->packet_bytes != info->dense_bytes;
     const sp_param *p;
     char shape[64];
 
-    printf("%-36s %16s %10s %12s\n", "", "", "parameters", "bytes sent");
+    if (packed)
+        printf("%-36s %16s %10s %12s\n", "parameter", "shape", "elements",
+               "bytes");
     for (int i = 0; (p = sp_params_at(info->tensors, i)); i++) {
         if (p->buffer)
             continue;
         shape_text(p, shape, sizeof shape);
-        printf("%-36s %16s %10zu %12.0f\n", p->name, shape, p->count,
-               info->tensor_bytes[i]);
+        printf("%-36s %16s %10zu", p->name, shape, p->count);
+        if (packed)
+            printf(" %12.0f", info->tensor_bytes[i]);
+        putchar('\n');
     }
+}
+
+static void print_text(const sp_info *info)
+{
+    print_table(info);
     printf("\nparameters     %zu, of them %zu in 1-D tensors\n", info->params,
            info->params_1d);
     printf("MACs           %.0f a %s, forward\n", info->macs,
