@@ -89,9 +89,12 @@ static int help(int argc, char **argv)
 
 static int run_ranks(sp_args *a)
 {
-    sp_err e = a->verb->ranks ? sp_comm_open(&a->comm) : SP_OK;
+    sp_err e;
     int status;
 
+    if (a->verb->prepare)
+        a->verb->prepare();
+    e = a->verb->ranks ? sp_comm_open(&a->comm) : SP_OK;
     if (e != SP_OK)
         return sp_refuse(e);
     status = a->verb->run(a);

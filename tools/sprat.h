@@ -42,6 +42,8 @@ typedef struct sp_verb {
     const char *help;     /* one line */
     const char *examples; /* whole lines, the details before them */
     sp_flag flags[SP_FLAGS_MAX];
+    void (*prepare)(void); /* before the ranks meet, which takes seconds; NULL:
+                              nothing */
     int (*run)(const sp_args *a); /* gives the exit status */
 } sp_verb;
 

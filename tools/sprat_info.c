@@ -18,15 +18,19 @@ static void shape_text(const sp_param *p, char *out, size_t size)
                                  p->dims[i]);
 }
 
+static bool packed(const sp_info *info)
+{
+    return info->packet_bytes != info->dense_bytes;
+}
+
 /* A line for each parameter, with the bytes that it takes in a step where that
  * is not 4 for each element. */
 static void print_table(const sp_info *info)
 {
-    bool packed = info->packet_bytes != info->dense_bytes;
     const sp_param *p;
     char shape[64];
 
-    if (packed)
+    if (packed(info))
         printf("%-36s %16s %10s %12s\n", "parameter", "shape", "elements",
                "bytes");
     for (int i = 0; (p = sp_params_at(info->tensors, i)); i++) {
@@ -34,7 +38,7 @@ static void print_table(const sp_info *info)
             continue;
         shape_text(p, shape, sizeof shape);
         printf("%-36s %16s %10zu", p->name, shape, p->count);
-        if (packed)
+        if (packed(info))
             printf(" %12.0f", info->tensor_bytes[i]);
         putchar('\n');
     }
@@ -56,6 +60,24 @@ static void print_text(const sp_info *info)
     printf("on the wire    %.0f bytes a step, dense %.0f (%.1fx)\n",
            info->packet_bytes, info->dense_bytes,
            info->dense_bytes / info->packet_bytes);
+    for (int i = 0; i < SP_INFO_RANKS && packed(info); i++)
+        printf("%3d ranks      %.0f bytes to MPI by each, dense %.0f (%.1fx)\n",
+               info->on[i].ranks, info->on[i].mpi_bytes,
+               info->on[i].dense_bytes,
+               info->on[i].dense_bytes / info->on[i].mpi_bytes);
+}
+
+static void print_ranks(sp_json *j, const sp_info *info)
+{
+    sp_json_list(j, "ranks");
+    for (int i = 0; i < SP_INFO_RANKS; i++) {
+        sp_json_open(j, NULL);
+        sp_json_int(j, "ranks", info->on[i].ranks);
+        sp_json_number(j, "mpi_bytes", info->on[i].mpi_bytes);
+        sp_json_number(j, "dense_mpi_bytes", info->on[i].dense_bytes);
+        sp_json_close(j);
+    }
+    sp_json_close(j);
 }
 
 static void print_tensors(sp_json *j, const sp_info *info)
@@ -98,6 +120,7 @@ static int print_object(const sp_info *info)
     sp_json_number(&j, "packet_bytes", info->packet_bytes);
     sp_json_number(&j, "compression_ratio",
                    info->dense_bytes / info->packet_bytes);
+    print_ranks(&j, info);
     sp_json_close(&j);
     return sp_print_json(&j);
 }
@@ -151,7 +174,7 @@ const sp_verb sp_verb_info = {
         "Opens no data. The object's keys: params params_after_switch "
         "params_1d macs\nactivation_mib unplanned_mib lower_bound_mib "
         "tensors[{name,shape,params,packet_bytes}]\ndense_bytes packet_bytes "
-        "compression_ratio.\n\n"
+        "compression_ratio ranks[{ranks,mpi_bytes,dense_mpi_bytes}].\n\n"
         "  sprat info configs/cifar10/resnet20.yaml\n"
         "  sprat info configs/cifar10/resnet20.yaml model.depth=56 --json\n",
     .run = info,

@@ -85,7 +85,6 @@ static int train(const sp_args *a)
     sp_err e =
         name ? sp_opened_config(&o, a) : sp_fail(SP_ENOMEM, "out of memory");
 
-    catch_signals();
     e = sp_agree(a->comm, e);
     if (e == SP_OK)
         e = sp_train(o.config, &job);
@@ -103,7 +102,6 @@ static int resume(const sp_args *a)
                    .comm = a->comm };
     sp_err e = sp_opened_registry(&o);
 
-    catch_signals();
     if (e == SP_OK)
         e = sp_resume(o.registry, a->overrides, a->override_count, &job);
     sp_opened_free(&o);
@@ -132,6 +130,7 @@ const sp_verb sp_verb_train = {
         "  sprat train base.yaml mine.yaml --run runs/mine --overwrite\n"
         "  mpirun -n 4 sprat train configs/cifar10/resnet20.yaml "
         "configs/dgc.yaml\n",
+    .prepare = catch_signals,
     .run = train,
 };
 
@@ -147,5 +146,6 @@ const sp_verb sp_verb_resume = {
         "The result has the same bits as if the run had never stopped.\n\n"
         "  sprat resume runs/mine\n"
         "  sprat resume runs/mine train.epochs=40\n",
+    .prepare = catch_signals,
     .run = resume,
 };

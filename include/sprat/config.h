@@ -135,6 +135,10 @@ SP_MUST sp_err sp_config_set(sp_config *c, const char *override,
  * says what set it. Reading it back gives the same configuration. */
 SP_MUST sp_err sp_config_print(const sp_config *c, FILE *out);
 
+/* The same without the comments: equal settings give equal text, wherever they
+ * come from. */
+SP_MUST sp_err sp_config_print_values(const sp_config *c, FILE *out);
+
 /* The candidate nearest to a misspelt word (Damerau-Levenshtein distance), or
  * NULL when none is near. `next(arg, i)` gives the i-th candidate, NULL past
  * the last. */

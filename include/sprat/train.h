@@ -166,6 +166,15 @@ SP_MUST sp_err sp_verify(const sp_registry *r, const char *run, int64_t steps,
 
 /* ---- Looking ahead ----------------------------------------------------- */
 
+/* What each of so many ranks hands to MPI in a step, as configured and without
+ * compression, when warm-ups are over. */
+enum { SP_INFO_RANKS = 4 };
+
+typedef struct sp_info_ranks {
+    int ranks;
+    double mpi_bytes, dense_bytes;
+} sp_info_ranks;
+
 /* What a configuration will need; opens no data. */
 typedef struct sp_info {
     size_t params, params_1d;
@@ -176,6 +185,7 @@ typedef struct sp_info {
     sp_params *tensors;   /* the store, for names and shapes (no values) */
     double *tensor_bytes; /* of each, by its index: what of packet_bytes it is;
                              0 for buffers */
+    sp_info_ranks on[SP_INFO_RANKS]; /* of 2, 8, 32, 128 */
 } sp_info;
 
 SP_MUST sp_err sp_info_open(const sp_config *c, sp_info *out);

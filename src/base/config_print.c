@@ -7,12 +7,16 @@
 
 enum { COMMENT_COLUMN = 30 };
 
-/* End a line with the source as a comment. A path may hold any bytes; those
- * that a YAML comment cannot hold are shown as "?". */
+/* End a line, with the source as a comment unless it is NULL. A path may hold
+ * any bytes; those that a YAML comment cannot hold are shown as "?". */
 static void put_source(sp_text *out, size_t line_start, const char *source)
 {
-    size_t n = strlen(source), length;
+    size_t n = source ? strlen(source) : 0, length;
 
+    if (!source) {
+        sp_text_put(out, "\n", 1);
+        return;
+    }
     do
         sp_text_put(out, " ", 1);
     while (!out->failed && out->size - line_start < COMMENT_COLUMN);
@@ -59,18 +63,18 @@ void sp_sources_restore(sp_loading *l, sp_setting *s, const char *text)
 }
 
 static void put_keys(sp_text *out, const sp_key *keys, size_t count,
-                     const void *base, const char *const *from)
+                     const void *base, const char *const *from, bool sources)
 {
     for (size_t i = 0; i < count; i++) {
         size_t start = out->size;
 
         sp_text_add(out, "  %s: ", keys[i].name);
         sp_value_print(out, &keys[i], base);
-        put_source(out, start, from[i]);
+        put_source(out, start, sources ? from[i] : NULL);
     }
 }
 
-static void put_section(sp_text *out, const sp_filled *f)
+static void put_section(sp_text *out, const sp_filled *f, bool sources)
 {
     const sp_section *s = f->section;
     size_t start;
@@ -82,20 +86,21 @@ static void put_section(sp_text *out, const sp_filled *f)
         start = out->size;
         sp_text_add(out, "  name: ");
         sp_yaml_string(out, f->entry->name);
-        put_source(out, start, f->name_from);
+        put_source(out, start, sources ? f->name_from : NULL);
     }
-    put_keys(out, s->keys, s->key_count, f->common, f->common_from);
+    put_keys(out, s->keys, s->key_count, f->common, f->common_from, sources);
     if (f->own)
-        put_keys(out, f->entry->keys, f->entry->key_count, f->own, f->own_from);
+        put_keys(out, f->entry->keys, f->entry->key_count, f->own, f->own_from,
+                 sources);
 }
 
-sp_err sp_config_print(const sp_config *c, FILE *out)
+static sp_err print(const sp_config *c, bool sources, FILE *out)
 {
     sp_text text = { 0 };
     sp_err e;
 
     for (size_t i = 0; i < c->count; i++)
-        put_section(&text, &c->filled[i]);
+        put_section(&text, &c->filled[i], sources);
     e = sp_text_check(&text);
     if (e == SP_OK &&
         (fwrite(sp_text_string(&text), 1, text.size, out) != text.size ||
@@ -104,4 +109,14 @@ sp_err sp_config_print(const sp_config *c, FILE *out)
                     strerror(errno));
     sp_text_free(&text);
     return e;
+}
+
+sp_err sp_config_print(const sp_config *c, FILE *out)
+{
+    return print(c, true, out);
+}
+
+sp_err sp_config_print_values(const sp_config *c, FILE *out)
+{
+    return print(c, false, out);
 }

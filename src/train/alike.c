@@ -1,12 +1,14 @@
-/* Fingerprints, compared over ranks. */
+/* Texts and fingerprints, compared over ranks. */
 #include "train/alike.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fingerprint.h"
 #include "data/fingerprint.h"
 #include "dist/agree.h"
+#include "train/config_text.h"
 #include "train/shared.h"
 
 enum { HOST_ROOM = 64, LISTED = 8 /* ranks in a message; more say no more */ };
@@ -134,4 +136,31 @@ sp_err sp_data_agree(const sp_dataset *d, sp_comm *c)
         e = sp_agree_text(c, "the data at data.root", sp_text_string(&text));
     sp_text_free(&text);
     return e;
+}
+
+sp_err sp_config_agree(const sp_config *c, sp_comm *comm)
+{
+    char *text = NULL;
+    sp_err e;
+
+    if (sp_comm_ranks(comm) == 1)
+        return SP_OK;
+    e = sp_agree(comm, sp_config_values(c, &text));
+    if (e == SP_OK)
+        e = sp_agree_text(comm, "the configuration", text);
+    free(text);
+    return e;
+}
+
+sp_err sp_session_agree(const sp_session *s)
+{
+    char build[128];
+
+    if (sp_comm_ranks(s->comm) == 1)
+        return SP_OK;
+    snprintf(build, sizeof build, "%s, commit %s", SP_VERSION, sp_commit());
+    SP_TRY(sp_agree_text(s->comm, "the version of sprat", build));
+    if (s->data)
+        SP_TRY(sp_data_agree(s->data, s->comm));
+    return sp_params_agree(s->params, s->comm);
 }

@@ -211,16 +211,18 @@ static sp_err measure(bench *b, sp_bench *out)
 {
     size_t steps = (size_t)b->opt.steps;
     double *all = calloc(COLUMNS * steps, sizeof *all);
-    sp_err e = SP_OK;
+    sp_err e = sp_agree(
+        b->s.comm, all ? SP_OK : sp_fail(SP_ENOMEM, "bench: out of memory"));
 
-    if (!all)
-        return sp_fail(SP_ENOMEM, "bench: out of memory");
+    if (e != SP_OK) {
+        free(all);
+        return e;
+    }
     for (size_t i = 0; i < COLUMNS; i++)
         b->times[i] = all + i * steps;
     sp_op_clock_open(&b->clock, b->opt.steps);
     b->s.watch = b->opt.ops ? &b->clock.watch : NULL;
     fill(&b->s);
-    e = sp_agree(b->s.comm, e);
     for (int i = 0; e == SP_OK && i < b->opt.steps + UNMEASURED; i++)
         e = one(b, i);
     if (e == SP_OK)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "dist/agree.h"
+#include "train/alike.h"
 #include "train/launcher.h"
 #include "train/session.h"
 

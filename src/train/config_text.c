@@ -7,7 +7,9 @@
 #include "sprat/train.h"
 #include "train/rundir.h"
 
-sp_err sp_config_text(const sp_config *c, char **text)
+typedef sp_err (*printer)(const sp_config *c, FILE *out);
+
+static sp_err print_into(char **text, printer print, const sp_config *c)
 {
     size_t size;
     FILE *out;
@@ -17,7 +19,7 @@ sp_err sp_config_text(const sp_config *c, char **text)
     out = open_memstream(text, &size);
     if (!out)
         return sp_fail(SP_ENOMEM, "out of memory");
-    e = sp_config_print(c, out);
+    e = print(c, out);
     if (fclose(out) != 0 && e == SP_OK)
         e = sp_fail(SP_ENOMEM, "out of memory");
     if (e != SP_OK) {
@@ -25,6 +27,16 @@ sp_err sp_config_text(const sp_config *c, char **text)
         *text = NULL;
     }
     return e;
+}
+
+sp_err sp_config_text(const sp_config *c, char **text)
+{
+    return print_into(text, sp_config_print, c);
+}
+
+sp_err sp_config_values(const sp_config *c, char **text)
+{
+    return print_into(text, sp_config_print_values, c);
 }
 
 sp_err sp_config_of_run(sp_config **c, const sp_registry *r, const char *run,

@@ -8,6 +8,9 @@
  * SP_ENOMEM. */
 SP_MUST sp_err sp_config_text(const sp_config *c, char **text);
 
+/* The same without what set each key. */
+SP_MUST sp_err sp_config_values(const sp_config *c, char **text);
+
 /* Load RUN/config.yaml with `overrides` laid over it. */
 SP_MUST sp_err sp_config_of_run(sp_config **c, const sp_registry *r,
                                 const char *run, const char *const *overrides,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "dist/agree.h"
 #include "train/exchange_parts.h"
 #include "train/report.h"
 
@@ -33,7 +33,8 @@ static bool owns_momentum(const sp_exchange *x)
 }
 
 /* From here on the compressor applies momentum. What the optimizer has gathered
- * of it goes over to the ranks; it keeps that of the decay. */
+ * goes over to the ranks, that of the decay with it: momentum is linear, and
+ * what the optimizer gathers of decay from now on adds to it. */
 static void hand_over(sp_exchange *x)
 {
     x->until_dense = false;
@@ -66,6 +67,11 @@ static sp_err share(sp_exchange *x, double weight)
 /* For a step at another density than the one before. */
 static sp_err change_ratio(sp_exchange *x, double ratio)
 {
+    if (!x->until_dense && ratio >= 1 && sp_exchange_rule(x)->density)
+        return sp_fail(SP_ECONFIG,
+                       "compress.warmup: the density is 1 again, after "
+                       "gradients were compressed: what was not yet sent would "
+                       "never be; leave the warm-up as it was");
     x->compressing = rule(x)->encode && (!rule(x)->density || ratio < 1);
     sp_exchange_set_ratio(x, ratio);
     if (x->compressing && x->packets)
@@ -75,6 +81,12 @@ static sp_err change_ratio(sp_exchange *x, double ratio)
     for (size_t i = 0; owns_momentum(x) && i < x->count; i++)
         if (x->taken[i] >= 0)
             sp_optim_correct(x->args.optim, x->params[i], x->compressing);
+    if (x->level_count < SP_LEVELS)
+        x->levels[x->level_count++] = (sp_level){
+            .density = ratio,
+            .steps = x->steps,
+            .bytes = sp_exchange_bytes(x),
+        };
     return SP_OK;
 }
 
@@ -91,7 +103,8 @@ sp_err sp_exchange_begin(sp_exchange *x, int64_t step, double progress,
         x->packed[i].scale = 1;
     }
     x->squares = 0;
-    return ratio == x->ratio ? SP_OK : change_ratio(x, ratio);
+    return ratio == x->ratio ? SP_OK
+                             : sp_agree(x->args.comm, change_ratio(x, ratio));
 }
 
 /* ---- A step -------------------------------------------------------------- */
@@ -195,13 +208,14 @@ sp_err sp_exchange_end(sp_exchange *x, sp_status *status)
     double busy = x->packets ? sp_packets_seconds(x->packets) : 0;
     sp_err e = finish(x, status);
 
+    x->steps++;
     x->waited += sp_now() - start;
     if (x->packets)
         x->waited -= sp_packets_seconds(x->packets) - busy;
     return e;
 }
 
-/* ---- What is told of it -------------------------------------------------- */
+/* ---- State --------------------------------------------------------------- */
 
 bool sp_exchange_dense(const sp_exchange *x) { return x->until_dense; }
 
@@ -222,67 +236,4 @@ float *sp_exchange_state(const sp_exchange *x, const sp_param *p, int i,
     *name = rule(x)->state_names[i];
     *adds = rule(x)->state_adds[i];
     return x->packed[taken].state[i];
-}
-
-sp_packet_bytes sp_exchange_bytes(const sp_exchange *x)
-{
-    sp_packet_sums sum = { 0 };
-    double dense = 0;
-
-    if (x->packets)
-        sum = sp_packets_sums(x->packets);
-    for (size_t i = 0; i < x->count; i++)
-        dense += x->dense_bytes[i];
-    return (sp_packet_bytes){ sum.headers, sum.values, sum.places, dense };
-}
-
-sp_sent sp_exchange_sent(const sp_exchange *x)
-{
-    const sp_ledger *l = sp_comm_ledger(x->args.comm);
-    sp_packet_bytes b = sp_exchange_bytes(x);
-
-    return (sp_sent){ b.headers + b.values + b.places + b.dense,
-                      (double)sp_ledger_step_bytes(l), sp_ledger_step_net(l) };
-}
-
-bool sp_exchange_tensor_bytes(const sp_exchange *x, const sp_param *p,
-                              sp_packet_bytes *out)
-{
-    int i = x->slot_of[p->index];
-    sp_packet_sums sum = { 0 };
-
-    if (i < 0)
-        return false;
-    if (x->packets && x->taken[i] >= 0)
-        sum = sp_packets_slot_sums(x->packets, (size_t)x->taken[i]);
-    *out = (sp_packet_bytes){ sum.headers, sum.values, sum.places,
-                              x->dense_bytes[i] };
-    return true;
-}
-
-void sp_exchange_seconds(const sp_exchange *x, double *compress, double *wait)
-{
-    *compress = x->packets ? sp_packets_seconds(x->packets) : 0;
-    *wait = x->waited;
-}
-
-char *sp_exchange_describe(const sp_exchange *x)
-{
-    const sp_exchange_args *a = &x->args;
-    int ranks = sp_comm_ranks(a->comm);
-    sp_text t = { 0 };
-
-    sp_text_add(&t, "%s", a->compressor->entry.name);
-    if (x->packed_count > 0 && a->compressor->encode)
-        sp_text_add(&t, ", %zu of %zu parameters in packets, the others dense",
-                    x->packed_count, x->count);
-    if (ranks > 1 && a->node)
-        sp_text_add(&t, "; the ranks of a host add theirs first, %d hosts",
-                    x->leads ? sp_group_ranks(a->comm, SP_LEADERS) : 0);
-    if (ranks > 1 && x->packed_count > 0 && a->compressor->encode)
-        sp_text_add(&t, a->merge ? "; packets are merged on the way"
-                                 : "; packets are gathered");
-    if (x->compressing && x->packets && sp_packets_dense(x->packets))
-        sp_text_add(&t, ", but sums of dense gradients cost less now");
-    return t.bytes;
 }

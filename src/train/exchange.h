@@ -37,8 +37,8 @@ typedef struct sp_exchange_args {
     int threads;
 } sp_exchange_args;
 
-/* On success *out is the caller's to free. Collective. Errors: SP_ECONFIG when
- * the compressor would compress nothing, or cannot merge; SP_ENOMEM. */
+/* On success *out is the caller's to free. Not collective. Errors: SP_ECONFIG
+ * when the compressor would compress nothing, or cannot merge; SP_ENOMEM. */
 SP_MUST sp_err sp_exchange_new(sp_exchange **out, const sp_exchange_args *args);
 void sp_exchange_free(sp_exchange *x);
 
@@ -49,7 +49,9 @@ typedef struct sp_status {
 } sp_status;
 
 /* Begin step `step` (from 0) at `progress` epochs; this rank has the share
- * `weight` of the batch. Errors: SP_ENOMEM for packets of another density. */
+ * `weight` of the batch. Collective. Errors: SP_ENOMEM for packets of another
+ * density; SP_ECONFIG when all is to travel dense again after some was not;
+ * SP_EPEER. */
 SP_MUST sp_err sp_exchange_begin(sp_exchange *x, int64_t step, double progress,
                                  double weight);
 
@@ -77,9 +79,15 @@ float *sp_exchange_state(const sp_exchange *x, const sp_param *p, int i,
 bool sp_exchange_dense(const sp_exchange *x);
 void sp_exchange_set_dense(sp_exchange *x, bool dense);
 
-/* Bytes that a rank's gradient of `p` takes in a step once the density has
- * settled, as papers count them: without headers. */
-double sp_exchange_forecast(const sp_exchange_args *args, const sp_param *p);
+/* Bytes of a parameter in a step, once the density has settled: of a rank's own
+ * gradient as papers count it, without headers, and what each of `ranks` ranks
+ * hands to MPI for it. */
+typedef struct sp_forecast {
+    double packet, mpi;
+} sp_forecast;
+
+sp_forecast sp_exchange_forecast(const sp_exchange_args *args,
+                                 const sp_param *p, int ranks);
 
 /* What travels how, in a line for people; NULL: out of memory. The caller frees
  * it. */
@@ -96,6 +104,22 @@ sp_packet_bytes sp_exchange_bytes(const sp_exchange *x);
 /* Those of one parameter; false for a buffer. */
 bool sp_exchange_tensor_bytes(const sp_exchange *x, const sp_param *p,
                               sp_packet_bytes *out);
+
+/* Density of the last step; 0: before the first, or of no meaning. And whether
+ * packets were decoded by their sender and summed dense, since gathering them
+ * would cost more. */
+double sp_exchange_density(const sp_exchange *x);
+bool sp_exchange_sums(const sp_exchange *x);
+
+/* Steps at one density, and their bytes; since it was opened, in order. False
+ * past the last. */
+typedef struct sp_level {
+    double density;
+    int64_t steps;
+    sp_packet_bytes bytes;
+} sp_level;
+
+bool sp_exchange_level(const sp_exchange *x, int i, sp_level *out);
 
 /* Bytes so far: of this rank's gradients as they were sent, handed to MPI for
  * the exchange, and of those what went to other hosts. */

@@ -33,21 +33,32 @@ static sp_slot slot_of(const sp_exchange_args *a, sp_group among,
     return s;
 }
 
-double sp_exchange_forecast(const sp_exchange_args *args, const sp_param *p)
+static double round_bytes(const sp_compressor *c, const sp_slot *s, int round)
+{
+    return c->nominal_bytes ? c->nominal_bytes(s, round)
+                            : (double)c->packet_room(s, round);
+}
+
+sp_forecast sp_exchange_forecast(const sp_exchange_args *args,
+                                 const sp_param *p, int ranks)
 {
     const sp_compressor *c = args->compressor;
     sp_slot s = slot_of(args, SP_ALL, p);
-    double sum = 0;
+    double dense = (double)(s.n * sizeof(float));
+    sp_forecast f = { 0 };
 
     if (c->density)
         s.ratio = c->density(args->own, INFINITY);
     if (!c->encode || (c->accepts && !c->accepts(&s)))
-        return (double)(s.n * sizeof(float));
+        return (sp_forecast){ dense, sp_cost_sum(ranks, dense) };
     for (int round = 0; round < c->rounds; round++) {
-        sum += c->nominal_bytes ? c->nominal_bytes(&s, round)
-                                : (double)c->packet_room(&s, round);
+        double bytes = round_bytes(c, &s, round);
+
+        f.packet += bytes;
+        f.mpi += c->combine[round] == SP_GATHER ? sp_cost_gather(ranks, bytes)
+                                                : sp_cost_sum(ranks, bytes);
     }
-    return sum;
+    return f;
 }
 
 static sp_err list_slots(sp_exchange *x)

@@ -6,6 +6,8 @@
 #include "train/exchange.h"
 #include "train/packets.h"
 
+enum { SP_LEVELS = SP_LIST_MAX + 2 }; /* a list, before it and after it */
+
 struct sp_exchange {
     sp_exchange_args args;
     sp_slot *slots; /* of all trained parameters, in recording order */
@@ -33,7 +35,10 @@ struct sp_exchange {
     double ratio;
     double squares; /* of this rank's gradients that are final */
     double weight, waited;
-    double *dense_bytes; /* that travelled so, by slot */
+    double *dense_bytes;        /* that travelled so, by slot */
+    int64_t steps;              /* done */
+    sp_level levels[SP_LEVELS]; /* steps and bytes before each */
+    int level_count;
 };
 
 static inline const sp_compressor *sp_exchange_rule(const sp_exchange *x)

@@ -23,8 +23,13 @@ static sp_err forecast(const sp_session *s, sp_info *out)
     for (int i = 0; (p = sp_params_at(s->params, i)); i++) {
         if (p->buffer)
             continue;
-        out->tensor_bytes[i] = sp_exchange_forecast(&a, p);
+        out->tensor_bytes[i] = sp_exchange_forecast(&a, p, 1).packet;
         out->packet_bytes += out->tensor_bytes[i];
+        for (int k = 0; k < SP_INFO_RANKS; k++) {
+            sp_info_ranks *r = &out->on[k];
+            r->mpi_bytes += sp_exchange_forecast(&a, p, r->ranks).mpi;
+            r->dense_bytes += sp_cost_sum(r->ranks, 4.0 * (double)p->count);
+        }
     }
     return SP_OK;
 }
@@ -44,6 +49,8 @@ sp_err sp_info_open(const sp_config *c, sp_info *out)
         .memory = sp_graph_memory(s.train.graph),
         .dense_bytes = 4.0 * (double)sp_params_count(s.params),
     };
+    for (int k = 0, ranks = 2; k < SP_INFO_RANKS; k++, ranks *= 4)
+        out->on[k].ranks = ranks;
     e = forecast(&s, out);
     if (e == SP_OK) {
         out->tensors = s.params;

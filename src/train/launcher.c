@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "dist/team.h"
 #include "sprat/train.h"
 
 int sp_threads_available(void)
@@ -24,25 +25,14 @@ int sp_threads_available(void)
 
 sp_err sp_launcher_check(void)
 {
-    /* A variable that holds the number of ranks, and one without which it
-     * only describes the job around a single process. */
-    static const struct {
-        const char *ranks, *within;
-    } launchers[] = {
-        { "OMPI_COMM_WORLD_SIZE", NULL },
-        { "PMI_SIZE", NULL },
-        { "SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID" },
-    };
+    const char *variable;
+    int ranks = sp_launched(&variable);
 
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        const char *ranks = getenv(launchers[i].ranks);
-        const char *within = launchers[i].within;
-
-        if (ranks && (!within || getenv(within)) && atoi(ranks) > 1)
-            return sp_fail(SP_EARG,
-                           "started as one of %s ranks (%s), but this build "
-                           "trains on one: start one process",
-                           ranks, launchers[i].ranks);
-    }
-    return SP_OK;
+    if (ranks <= 1)
+        return SP_OK;
+    return sp_fail(SP_EARG,
+                   "started as one of %d ranks (%s), but none are given to "
+                   "train with: pass an sp_comm (sprat/dist.h), or start one "
+                   "process",
+                   ranks, variable);
 }

@@ -41,6 +41,17 @@ static sp_err agree_isa(sp_session *s)
     return SP_OK;
 }
 
+/* Rank 0 warns, for whichever host. */
+static sp_err agree_crowded(sp_session *s)
+{
+    sp_on on = { SP_ALL, SP_CHANNEL_MAIN, SP_USE_CHECK };
+    double some = s->crowded;
+
+    SP_TRY(sp_op_wait(s->comm, sp_max_doubles(s->comm, on, &some, 1)));
+    s->crowded = some > 0;
+    return SP_OK;
+}
+
 sp_err sp_machine_open(sp_session *s)
 {
     const sp_train_cfg *cfg = s->set.train;
@@ -54,6 +65,7 @@ sp_err sp_machine_open(sp_session *s)
         SP_TRY(
             sp_agree_threads(s->comm, cfg->threads, &s->threads, &s->crowded));
         SP_TRY(agree_isa(s));
+        SP_TRY(agree_crowded(s));
     }
     if (s->threads > SP_MAX_THREADS)
         s->threads = SP_MAX_THREADS;

@@ -81,7 +81,11 @@ static void write_result(sp_json *j, const sp_trainer *t, const char *status,
     const sp_session *s = &t->session;
     const sp_train_state *at = &t->state;
     double dense = 4.0 * (double)sp_params_count(s->params);
-    bool told = !isnan(at->last.packet_bytes);
+    double steps = (double)at->batch;
+    bool told = !isnan(at->last.packet_bytes), under_way = steps > 0;
+    double packet = under_way ? at->packet_bytes / steps
+                    : told    ? at->last.packet_bytes
+                              : dense;
 
     sp_json_open(j, NULL);
     sp_json_text(j, "status", status);
@@ -97,10 +101,14 @@ static void write_result(sp_json *j, const sp_trainer *t, const char *status,
     sp_json_number(j, "macs", sp_graph_macs(s->train.graph));
     sp_json_number(j, "seconds", at->seconds);
     sp_json_number(j, "dense_bytes", dense);
-    sp_json_number(j, "packet_bytes", told ? at->last.packet_bytes : dense);
-    sp_json_number(j, "mpi_bytes", told ? at->last.mpi_bytes : 0);
-    sp_json_number(j, "compression_ratio",
-                   told ? at->last.compression_ratio : 1);
+    if (under_way || told || !s->exchange) {
+        sp_json_number(j, "packet_bytes", packet);
+        sp_json_number(j, "mpi_bytes",
+                       under_way ? at->mpi_bytes / steps
+                       : told    ? at->last.mpi_bytes
+                                 : 0);
+        sp_json_number(j, "compression_ratio", dense / packet);
+    }
     sp_trainer_write_bytes(t, j);
     sp_json_int(j, "seed", s->set.train->seed);
     sp_json_int(j, "threads", s->threads);

@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "dist/agree.h"
+#include "train/alike.h"
 #include "train/checkpoint.h"
 #include "train/config_text.h"
 #include "train/launcher.h"
@@ -18,6 +19,11 @@ static void report_lines(sp_trainer *t, sp_text *text)
     }
 }
 
+static int hosts(const sp_session *s)
+{
+    return sp_group_ranks(s->comm, SP_LEADERS);
+}
+
 static void report_warnings(sp_trainer *t)
 {
     const sp_session *s = &t->session;
@@ -26,8 +32,16 @@ static void report_warnings(sp_trainer *t)
     sp_settings_warn(&s->set, &text);
     if (s->crowded)
         sp_text_add(&text,
-                    "warning: this host has fewer cores than its ranks have "
-                    "threads: start fewer ranks, or lower train.threads\n");
+                    "warning: a host has fewer cores than its ranks have "
+                    "threads: start fewer ranks on it, or lower "
+                    "train.threads\n");
+    if (s->exchange && s->set.dist->hierarchy && hosts(s) == 1)
+        sp_text_add(&text,
+                    "warning: dist.hierarchy is node, but there is one host: "
+                    "nothing is sent between hosts, or compressed\n");
+    if (s->set.dist->exchange && !s->set.compressor->encode)
+        sp_text_add(&text, "warning: dist.exchange=merge has no effect without "
+                           "a compressor\n");
     if (s->exchange && sp_comm_ranks(s->comm) == 1)
         sp_text_add(&text,
                     "warning: compress.name is %s, but this is the only rank: "
@@ -69,9 +83,10 @@ static sp_err finish(sp_trainer *t, sp_err e)
 {
     const char *text = sp_last_error();
     char *reason = e == SP_OK ? NULL : sp_copy(text, strlen(text));
-    sp_err told = sp_trainer_speaks(t)
-                      ? sp_trainer_result(t, status_of(e), reason)
-                      : SP_OK;
+    sp_err told = e == SP_OK ? sp_trainer_gather_sent(t) : SP_OK;
+
+    if (told == SP_OK && sp_trainer_speaks(t))
+        told = sp_trainer_result(t, status_of(e), reason);
 
     if (e == SP_OK) {
         sp_trainer_bytes(t);

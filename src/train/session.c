@@ -4,6 +4,7 @@
 #include "dist/agree.h"
 #include "kernels/kernels.h"
 #include "sprat/nn.h"
+#include "train/alike.h"
 #include "train/machine.h"
 #include "train/weights.h"
 
@@ -291,7 +292,8 @@ sp_err sp_session_open(sp_session *s, const sp_config *c, sp_session_opt opt)
     sp_err e;
 
     *s = (sp_session){ .comm = opt.comm };
-    SP_TRY(sp_settings_view(c, &s->set));
+    SP_TRY(sp_agree(opt.comm, sp_settings_view(c, &s->set)));
+    SP_TRY(sp_config_agree(c, opt.comm));
     e = open_all(s, opt);
     if (e != SP_OK)
         sp_session_close(s);

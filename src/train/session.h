@@ -64,7 +64,7 @@ typedef struct sp_session {
     sp_data_info info; /* image size and classes, or text */
     int classes;
     int threads;
-    bool crowded; /* this host has fewer cores than all its ranks' threads */
+    bool crowded; /* some host has fewer cores than its ranks have threads */
     const char *isa;
     sp_params *params;
     sp_program train, eval; /* graph NULL: not asked for */
@@ -91,21 +91,17 @@ typedef struct sp_session_opt {
     sp_comm *comm;            /* the ranks to train with; NULL: this alone */
 } sp_session_opt;
 
-/* Open what `opt` asks for; parameters have their first values, from the seed
+/* Open what `opt` asks for, on all ranks of opt.comm with one configuration;
+ * collective over them. Parameters have their first values, from the seed
  * and `model.init`. On failure nothing stays open. `c` must outlive it.
  * Errors: SP_ECONFIG, and those of data, files and memory. */
 SP_MUST sp_err sp_session_open(sp_session *s, const sp_config *c,
                                sp_session_opt opt);
 void sp_session_close(sp_session *s);
 
-/* Whether all ranks train the same: compares the configuration, the build, the
- * data and the parameters with those of rank 0 (agreed.c). Collective. Errors:
- * SP_EPEER naming what differs and on which ranks. */
-SP_MUST sp_err sp_session_agree(const sp_session *s);
-
-/* The batches of the training part of an open session that has data; the
- * caller frees them before it closes the session. Errors: those of
- * sp_loader_new(). */
+/* This rank's share of the batches of the training part of an open session that
+ * has data; the caller frees them before it closes the session. Not collective.
+ * Errors: those of sp_loader_new(). */
 SP_MUST sp_err sp_session_batches(const sp_session *s, sp_loader **out);
 
 /* What the session's model, opened data and batches are, in a line each, for

@@ -51,6 +51,7 @@ void sp_trainer_close(sp_trainer *t)
     sp_rundir_close(&t->dir);
     sp_session_close(&t->session);
     free(t->config_text);
+    free(t->ranks_sent);
     *t = (sp_trainer){ .dir = { .lock = -1 } };
 }
 
@@ -285,12 +286,13 @@ static sp_err one_step(sp_trainer *t, const sp_batch *b, sp_err failed)
     t->stop = r.stop;
     t->save = r.save;
     count(t, b, &r);
+    sp_trainer_density(t);
     SP_TRY(check_ranks(t));
     sp_trainer_progress(t, true);
     if (t->state.step % t->session.set.log->every == 0)
-        SP_TRY(log_step(t));
+        SP_TRY(sp_agree(t->job->comm, log_step(t)));
     if (t->state.step % SP_HASH_STEPS == 0)
-        SP_TRY(log_hash(t));
+        SP_TRY(sp_agree(t->job->comm, log_hash(t)));
     return SP_OK;
 }
 
@@ -434,7 +436,7 @@ static sp_err end_epoch(sp_trainer *t)
         s->best = line;
     if (s->batch == t->batches)
         sp_trainer_next_epoch(t, &line);
-    SP_TRY(sp_metrics_epoch(&t->metrics, &line));
+    SP_TRY(sp_agree(t->job->comm, sp_metrics_epoch(&t->metrics, &line)));
     sp_trainer_epoch_line(t, &line, best);
     return sp_trainer_save(t, best);
 }

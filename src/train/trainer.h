@@ -16,16 +16,18 @@ typedef struct sp_trainer {
     sp_report report;
     sp_loader *loader;
     sp_train_state state;
-    char *config_text; /* as it stands in config.yaml and checkpoints */
-    int64_t batches;   /* of an epoch */
-    double opened;     /* clock at the start of this call */
-    double begun;      /* clock at its first step */
-    double lap;        /* clock when time was last added to the sums */
-    double saved;      /* clock at the last checkpoint */
-    int64_t first;     /* step at which this call began */
-    bool unsaved;      /* the state is newer than the last checkpoint */
-    bool stop, save;   /* what the ranks have agreed upon in the last step */
-    sp_sent sent;      /* counted up to the last step */
+    char *config_text;   /* as it stands in config.yaml and checkpoints */
+    int64_t batches;     /* of an epoch */
+    double opened;       /* clock at the start of this call */
+    double begun;        /* clock at its first step */
+    double lap;          /* clock when time was last added to the sums */
+    double saved;        /* clock at the last checkpoint */
+    int64_t first;       /* step at which this call began */
+    bool unsaved;        /* the state is newer than the last checkpoint */
+    bool stop, save;     /* what the ranks have agreed upon in the last step */
+    sp_sent sent;        /* counted up to the last step */
+    sp_sent *ranks_sent; /* of each rank, at the end; NULL: not known */
+    double density;      /* that was told last; 0: none */
 } sp_trainer;
 
 /* A trainer with nothing open, at the start of a run; the clock runs. */
@@ -97,6 +99,14 @@ void sp_trainer_epoch_line(sp_trainer *t, const sp_epoch_line *line, bool best);
 
 /* What is trained on what, for people. */
 void sp_trainer_header(sp_trainer *t);
+
+/* Tell at which density gradients were sent in the last step, if that is
+ * another than before. */
+void sp_trainer_density(sp_trainer *t);
+
+/* Learn what each rank has sent, for result.json. Collective. Errors: those of
+ * waiting, SP_ENOMEM. */
+SP_MUST sp_err sp_trainer_gather_sent(sp_trainer *t);
 
 /* What was sent since this call began: into an open object, as "bytes", and at
  * the end of a run for people (bytes.c). Nothing where nothing is exchanged. */

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "dist/agree.h"
+#include "train/alike.h"
 #include "train/checkpoint.h"
 #include "train/config_text.h"
 #include "train/step.h"
