@@ -114,27 +114,41 @@ static void check_guard(const uint8_t *at, size_t size)
             ck_abort_msg("written %zu bytes beyond the room", i + 1);
 }
 
-/* Encode into room and work space with guards, and cut the packet to size. */
+static size_t work_of(const ranks *r, int k)
+{
+    return r->c->work_bytes ? r->c->work_bytes(&r->slot[k]) : 0;
+}
+
+/* Work space of a step, with a guard behind it. */
+static void begin(ranks *r, int k)
+{
+    size_t size = work_of(r, k) + GUARD;
+
+    ck_assert_int_eq(posix_memalign((void **)&r->work[k], 64, size), 0);
+    memset(r->work[k], 0xA5, size);
+    r->slot[k].work = r->work[k];
+}
+
+static void end(ranks *r, int k)
+{
+    check_guard(r->work[k] + work_of(r, k), GUARD);
+    free(r->work[k]);
+    r->slot[k].work = r->work[k] = NULL;
+}
+
+/* Encode into room with a guard, and cut the packet to size. */
 static void encode(ranks *r, int k, int round)
 {
     sp_slot *s = &r->slot[k];
     size_t room = r->c->packet_room(s, round);
-    size_t work = r->c->work_bytes ? r->c->work_bytes(s) : 0;
     sp_packet p = { .bytes = array(room + GUARD) };
-    uint8_t *space = NULL;
     size_t size;
 
-    ck_assert_int_eq(posix_memalign((void **)&space, 64, work + GUARD), 0);
     memset(p.bytes, 0xA5, room + GUARD);
-    memset(space, 0xA5, work + GUARD);
-    s->work = space;
     r->c->encode(s, round, r->grad[k], &p);
-    s->work = NULL;
     size = sp_packet_size(&p);
     ck_assert_uint_le(size, room);
     check_guard(p.bytes + room, GUARD);
-    check_guard(space + work, GUARD);
-    free(space);
     free(r->packet[k].bytes);
     r->packet[k] = p;
     r->packet[k].bytes = malloc(size ? size : 1);
@@ -174,8 +188,10 @@ static void decode(ranks *r, int k, int round)
 
 void ranks_step(ranks *r)
 {
-    for (int k = 0; k < r->count; k++)
+    for (int k = 0; k < r->count; k++) {
         memcpy(r->got[k], r->grad[k], r->n * sizeof(float));
+        begin(r, k);
+    }
     for (int round = 0; round < r->c->rounds; round++) {
         for (int k = 0; k < r->count; k++)
             encode(r, k, round);
@@ -187,6 +203,7 @@ void ranks_step(ranks *r)
     for (int k = 0; k < r->count; k++) {
         if (r->c->finish)
             r->c->finish(&r->slot[k], r->got[k]);
+        end(r, k);
         ck_assert_int_eq(memcmp(r->got[k], r->got[0], r->n * sizeof(float)), 0);
         r->slot[k].step++;
     }

@@ -30,7 +30,7 @@ typedef struct ranks {
     sp_packet packet[RANKS_MAX];
     sp_registry *registry;
     sp_config *config;
-    uint8_t *work;
+    uint8_t *work[RANKS_MAX]; /* of a step */
 } ranks;
 
 ranks *ranks_new(const ranks_opt *o);

@@ -88,7 +88,7 @@ START_TEST(descriptors_are_whole)
     if (c->rounds > 0)
         ck_assert(c->packet_room && c->encode && c->decode);
     ck_assert(!c->merge || c->combine[0] == SP_GATHER);
-    ck_assert(!c->clips == !c->prepare);
+    ck_assert(!c->clips == !c->clip_scale);
 }
 END_TEST
 
@@ -199,6 +199,51 @@ START_TEST(steps_are_functions_of_their_slot)
 }
 END_TEST
 
+/* Of a slot that is large enough to be cut. */
+START_TEST(threads_change_nothing)
+{
+    ranks_opt o = options(_i, 1);
+    ranks *a, *b;
+
+    o.rows = 700;
+    o.columns = 901;
+    a = ranks_new(&o);
+    b = ranks_new(&o);
+    b->slot[0].threads = 3;
+    for (int t = 0; t < 2; t++) {
+        for (size_t i = 0; i < a->n; i++)
+            a->grad[0][i] = b->grad[0][i] = ranks_noise((uint64_t)t, i);
+        ranks_step(a);
+        ranks_step(b);
+        ck_assert_mem_eq(a->got[0], b->got[0], a->n * sizeof(float));
+    }
+    for (int i = 0; i < a->c->state_count; i++)
+        if (a->slot[0].state[i])
+            ck_assert_mem_eq(a->slot[0].state[i], b->slot[0].state[i],
+                             a->n * sizeof(float));
+    ranks_free(a);
+    ranks_free(b);
+}
+END_TEST
+
+/* A residual that overflows is told to all, since it would never be sent. */
+START_TEST(what_overflows_is_told)
+{
+    ranks_opt o = options(_i, 2);
+    ranks *r = ranks_new(&o);
+    int t = 0;
+
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < r->n; i++)
+            r->grad[k][i] = k == 1 ? 3e38f : 1;
+    for (; t < 3 && isfinite(r->got[0][0]); t++)
+        ranks_step(r);
+    /* 1 in 100 is sent each time: others have been added up. */
+    ck_assert(!forms[_i].exact || !isfinite(r->got[0][0]));
+    ranks_free(r);
+}
+END_TEST
+
 /* The sum of two packets is the packet of their sum. */
 START_TEST(merging_is_adding)
 {
@@ -250,10 +295,12 @@ START_TEST(any_bytes_are_refused_or_decoded)
     ranks *r = ranks_new(&o);
     const sp_packet *p = &r->packet[0];
     float *grad = malloc((r->n + 2 * GUARD) * sizeof *grad);
+    void *work = calloc(1, r->c->work_bytes ? r->c->work_bytes(r->slot) : 1);
     size_t refused = 0;
 
     fill(r, 0);
     ranks_step(r);
+    r->slot[0].work = work;
     for (uint64_t t = 0; t < ROUNDS; t++) {
         size_t size = sp_packet_size(p), how = dice(t, 0) % 8, room = size + 9;
         uint8_t *bytes = malloc(room);
@@ -283,6 +330,7 @@ START_TEST(any_bytes_are_refused_or_decoded)
         free(bytes);
     }
     ck_assert_uint_gt(refused, ROUNDS / 10);
+    free(work);
     free(grad);
     ranks_free(r);
 }
@@ -332,6 +380,8 @@ int main(void)
     tcase_add_loop_test(tc, something_is_always_sent, 0, FORMS * 3);
     tcase_add_loop_test(tc, broken_gradients_break_no_packet, 0, FORMS - 1);
     tcase_add_loop_test(tc, steps_are_functions_of_their_slot, 0, FORMS);
+    tcase_add_loop_test(tc, threads_change_nothing, 0, FORMS);
+    tcase_add_loop_test(tc, what_overflows_is_told, 0, FORMS);
     tcase_add_loop_test(tc, merging_is_adding, 0, FORMS);
     tcase_add_loop_test(tc, any_bytes_are_refused_or_decoded, 0, FORMS);
     tcase_add_test(tc, packets_have_the_size_of_the_paper);

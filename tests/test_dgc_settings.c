@@ -25,14 +25,10 @@ START_TEST(local_clipping_by_hand)
         { 2, 0.5625, 1.5, 1 },
         { 1, 0, 0, 1 },
     };
-    sp_slot slots[3];
+    sp_slot s = { .clip = cases[_i].clip, .weight = cases[_i].weight };
 
-    for (int i = 0; i < 3; i++)
-        slots[i] =
-            (sp_slot){ .clip = cases[_i].clip, .weight = cases[_i].weight };
-    sp_compressor_dgc.prepare(slots, 3, cases[_i].norm);
-    for (int i = 0; i < 3; i++)
-        ck_assert_double_eq_tol(slots[i].scale, cases[_i].scale, 1e-15);
+    ck_assert_double_eq_tol(sp_compressor_dgc.clip_scale(&s, cases[_i].norm),
+                            cases[_i].scale, 1e-15);
 }
 END_TEST
 

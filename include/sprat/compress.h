@@ -26,8 +26,10 @@ enum {
 
 /* How the packets of a round come together. */
 typedef enum sp_combine {
-    SP_GATHER,  /* every rank decodes every rank's packet, in their order */
-    SP_SUM,     /* arrays of floats, of one size on all ranks, are added */
+    SP_GATHER,  /* all-gather: every rank decodes every rank's packet, in their
+                   order */
+    SP_SUM,     /* all-reduce: arrays of floats, of one size on all ranks, are
+                   added */
     SP_SUM_FP16 /* the same of half-precision numbers, IEEE 754 binary16 */
 } sp_combine;
 
@@ -40,14 +42,15 @@ typedef struct sp_slot {
     int64_t step;    /* from 0 */
     uint64_t seed;
     double weight;   /* this rank's share of the batch, n_k / B */
-    double scale;    /* of the gradient: 1 unless prepare() clips */
+    double scale;    /* of the gradient: 1 unless clip_scale() clips */
     double ratio;    /* density: share of the elements to send */
     double momentum; /* the optimizer's */
     bool nesterov;
     double clip;                     /* optim.clip; 0: none */
     float *state[SP_MAX_SLOT_STATE]; /* zero at first */
-    void *work; /* work_bytes() of the compressor, aligned to 64 bytes; what is
-                   in it does not last beyond the call */
+    void *work;  /* work_bytes() of the compressor, aligned to 64 bytes; what is
+                    in it does not last beyond the step */
+    int threads; /* that encode() may use; 0 and 1: its own */
     const void *cfg;
 } sp_slot;
 
@@ -79,8 +82,9 @@ typedef struct sp_compressor {
 
     /* Arrays of floats that a rank keeps for each slot and that checkpoints
      * hold as PARAMETER.NAME. Of those that add up, the sum over ranks is what
-     * counts (unsent gradients): a run that goes on with other ranks shares
-     * them out. The others start anew then. Those of 0 floats are not kept. */
+     * counts (a residual: gradients not yet sent): a run that goes on with
+     * other ranks shares them out. The others start anew then. Those of 0
+     * floats are not kept. */
     int state_count;
     const char *state_names[SP_MAX_SLOT_STATE];
     bool state_adds[SP_MAX_SLOT_STATE];
@@ -101,12 +105,13 @@ typedef struct sp_compressor {
      * step, to be applied as plain SGD does. NULL: never. */
     bool (*owns_momentum)(const void *own);
     /* Gradients are clipped by each rank, before the exchange, so that the sum
-     * is not; prepare() does it. NULL: never. */
+     * is not. NULL: never, and gradients leave one by one, as backward gives
+     * them. */
     bool (*clips)(const void *own, double clip);
-    /* With clips(): set `scale` of all slots, those that travel dense too, for
-     * the Euclidean norm of all of this rank's gradients. Without, gradients
-     * leave one by one, as backward gives them. */
-    void (*prepare)(sp_slot *slots, size_t count, double norm);
+    /* With clips(): by what all of this rank's gradients are multiplied, those
+     * that travel dense too; `norm` is the Euclidean norm of all, `s` any slot.
+     */
+    double (*clip_scale)(const sp_slot *s, double norm);
 
     /* Whether it takes the slot; the others travel dense, with the optimizer's
      * momentum. Of the shape and settings alone. NULL: all. */
@@ -124,7 +129,8 @@ typedef struct sp_compressor {
     void (*take_over)(const sp_slot *s, const float *momentum);
 
     /* Encode the rank's gradient; it is only read. What is not finite must not
-     * make a packet that decode() refuses. NULL (and no rounds): nothing is
+     * make a packet that decode() refuses, but one that makes the sum not
+     * finite if the state has become so. NULL (and no rounds): nothing is
      * compressed. */
     void (*encode)(const sp_slot *s, int round, const float *grad,
                    sp_packet *p);
@@ -139,7 +145,8 @@ typedef struct sp_compressor {
     void (*finish)(const sp_slot *s, float *grad);
 
     /* Packet of the sum of two of SP_GATHER, for an exchange that merges on
-     * the way; `out` has room for both together. The same bits whichever of
+     * the way; `out` has room for both together. A sum that is not finite is
+     * no error: it stays so when it is decoded. The same bits whichever of
      * two is first. Errors: SP_EFORMAT. NULL: packets cannot be merged. */
     sp_err (*merge)(const sp_slot *s, const void *a, size_t a_bytes,
                     const void *b, size_t b_bytes, sp_packet *out);

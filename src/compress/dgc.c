@@ -20,7 +20,8 @@
  * The density falls in steps: entry i of `warmup` for the i-th equal part of
  * `warmup_epochs`, but none below `ratio`; then `ratio`.
  *
- * State:  u and v, n floats each; u not without momentum or its correction.
+ * State:  u, the momentum, and v, the residual, n floats each; u not without
+ *         momentum or its correction.
  * Packet: compress/wire.h.
  * Source: Lin, Han, Mao, Wang, Dally 2018, "Deep gradient compression",
  *         equation 7 and appendix B (momentum), sections 3.2 (clipping), 3.3
@@ -66,7 +67,7 @@ static const sp_key keys[] = {
       "share of a parameter that is looked at for its threshold", NULL },
 };
 
-enum { MOMENTUM, UNSENT, STATES };
+enum { MOMENTUM, RESIDUAL, STATES };
 
 static sp_err check_warmup(const dgc_cfg *c)
 {
@@ -132,12 +133,11 @@ static bool clips(const void *own, double clip)
     return c->clipping && clip > 0;
 }
 
-static void prepare(sp_slot *slots, size_t count, double norm)
+static double clip_scale(const sp_slot *s, double norm)
 {
-    for (size_t i = 0; i < count; i++) {
-        double threshold = slots[i].clip * sqrt(slots[i].weight);
-        slots[i].scale = norm > threshold ? threshold / norm : 1;
-    }
+    double threshold = s->clip * sqrt(s->weight);
+
+    return norm > threshold ? threshold / norm : 1;
 }
 
 static bool keeps_momentum(const sp_slot *s)
@@ -149,7 +149,7 @@ static bool keeps_momentum(const sp_slot *s)
 
 static size_t state_floats(const sp_slot *s, int i)
 {
-    return i == UNSENT || keeps_momentum(s) ? s->n : 0;
+    return i == RESIDUAL || keeps_momentum(s) ? s->n : 0;
 }
 
 /* The ranks' momenta add up to the optimizer's. */
@@ -162,19 +162,10 @@ static void take_over(const sp_slot *s, const float *momentum)
         u[i] = share * momentum[i];
 }
 
-static void uncorrected(const sp_sparse_part *p)
-{
-    const float *restrict g = p->grad;
-    float *restrict v = p->unsent;
-
-    for (size_t i = 0; i < p->n; i++)
-        v[i] += p->scale * g[i];
-}
-
 static void heavy_ball(const sp_sparse_part *p)
 {
     const float *restrict g = p->grad;
-    float *restrict u = p->momentum, *restrict v = p->unsent;
+    float *restrict u = p->momentum, *restrict v = p->residual;
 
     for (size_t i = 0; i < p->n; i++) {
         u[i] = p->share * u[i] + p->scale * g[i];
@@ -185,7 +176,7 @@ static void heavy_ball(const sp_sparse_part *p)
 static void nesterov(const sp_sparse_part *p)
 {
     const float *restrict grad = p->grad;
-    float *restrict u = p->momentum, *restrict v = p->unsent;
+    float *restrict u = p->momentum, *restrict v = p->residual;
 
     for (size_t i = 0; i < p->n; i++) {
         float g = p->scale * grad[i];
@@ -198,7 +189,7 @@ static void nesterov(const sp_sparse_part *p)
 static void encode(const sp_slot *s, int round, const float *grad, sp_packet *p)
 {
     const dgc_cfg *c = s->cfg;
-    sp_sparse_rule rule = { uncorrected, NULL, s->state[UNSENT], false };
+    sp_sparse_rule rule = { sp_sparse_add, NULL, s->state[RESIDUAL], false };
 
     (void)round;
     if (keeps_momentum(s)) {
@@ -227,7 +218,7 @@ const sp_compressor sp_compressor_dgc = {
     .settled = settled,
     .owns_momentum = owns_momentum,
     .clips = clips,
-    .prepare = prepare,
+    .clip_scale = clip_scale,
     .accepts = sp_sparse_accepts,
     .packet_room = sp_sparse_room,
     .nominal_bytes = sp_sparse_nominal,

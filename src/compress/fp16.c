@@ -7,7 +7,7 @@
  * factor of 4 is left: it takes 2,800 additions that all round up to reach
  * infinity. A power of two changes no digit.
  *
- * State:  S, 1 float, from one round to the next.
+ * S is kept from one round to the next in the work space.
  * Source: Micikevicius et al. 2018, "Mixed precision training", section 3.2
  *         (scaling).
  * Differs: the scale is that of each parameter in each step.
@@ -24,11 +24,10 @@ enum {
     PART = 256 /* numbers that are converted at one time */
 };
 
-static size_t state_floats(const sp_slot *s, int i)
+static size_t work_bytes(const sp_slot *s)
 {
     (void)s;
-    (void)i;
-    return 1;
+    return sizeof(float);
 }
 
 static size_t packet_room(const sp_slot *s, int round)
@@ -38,7 +37,8 @@ static size_t packet_room(const sp_slot *s, int round)
 
 static int exponent_of(const sp_slot *s)
 {
-    float sum = s->state[0][0];
+    const float *work = s->work;
+    float sum = *work;
 
     return sum > 0 ? sp_half_exponent(fminf(sum, FLT_MAX), TOP) : 0;
 }
@@ -76,8 +76,8 @@ static void encode(const sp_slot *s, int round, const float *grad, sp_packet *p)
 static sp_err decode(const sp_slot *s, int round, const void *packet,
                      size_t bytes, float *grad)
 {
-    float unit = ldexpf(1, -exponent_of(s));
     uint16_t part[PART];
+    float unit;
 
     if (bytes != packet_room(s, round))
         return sp_fail(SP_EFORMAT,
@@ -85,9 +85,10 @@ static sp_err decode(const sp_slot *s, int round, const void *packet,
                        "rank with other settings",
                        s->name, bytes, packet_room(s, round));
     if (round == 0) {
-        memcpy(s->state[0], packet, sizeof(float));
+        memcpy(s->work, packet, sizeof(float));
         return SP_OK;
     }
+    unit = ldexpf(1, -exponent_of(s));
     for (size_t i = 0; i < s->n; i += PART) {
         size_t count = s->n - i < PART ? s->n - i : PART;
         memcpy(part, (const uint8_t *)packet + 2 * i, 2 * count);
@@ -100,10 +101,8 @@ const sp_compressor sp_compressor_fp16 = {
     .entry = { .name = "fp16", .help = "half-precision sums" },
     .rounds = 2,
     .combine = { SP_SUM, SP_SUM_FP16 },
-    .state_count = 1,
-    .state_names = { "fp16_sum" },
-    .state_floats = state_floats,
     .packet_room = packet_room,
+    .work_bytes = work_bytes,
     .encode = encode,
     .decode = decode,
 };

@@ -4,7 +4,7 @@
  *   v = v + gradient
  *   send the largest |v|; there v = 0
  *
- * State:  v, n floats.
+ * State:  v, the residual, n floats.
  * Packet: compress/wire.h.
  * Source: Aji, Heafield 2017, "Sparse communication for distributed gradient
  *         descent".
@@ -45,18 +45,9 @@ static double density(const void *own, double progress)
     return c->ratio;
 }
 
-static void add(const sp_sparse_part *p)
-{
-    const float *restrict g = p->grad;
-    float *restrict v = p->unsent;
-
-    for (size_t i = 0; i < p->n; i++)
-        v[i] += p->scale * g[i];
-}
-
 static void encode(const sp_slot *s, int round, const float *grad, sp_packet *p)
 {
-    const sp_sparse_rule rule = { add, NULL, s->state[0], false };
+    const sp_sparse_rule rule = { sp_sparse_add, NULL, s->state[0], false };
 
     (void)round;
     sp_sparse_encode(s, &rule, grad, p);

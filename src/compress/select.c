@@ -1,7 +1,6 @@
 #include "compress/select.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 #include "compress/bytes.h"
 
@@ -127,6 +126,15 @@ uint32_t sp_select_peak(const float *x, size_t n)
         peak = mag > peak ? mag : peak;
     }
     return (uint32_t)peak;
+}
+
+bool sp_select_finite(const sp_select *p, const uint32_t *peak)
+{
+    uint32_t top = 0;
+
+    for (size_t b = 0; b < p->blocks; b++)
+        top = peak[b] > top ? peak[b] : top;
+    return top < INFINITE;
 }
 
 /* ---- Sample and candidates ----------------------------------------------- */

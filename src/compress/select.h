@@ -23,6 +23,7 @@
 #ifndef SP_COMPRESS_SELECT_H
 #define SP_COMPRESS_SELECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,9 @@ sp_select sp_select_plan(size_t n, double ratio, double sample);
  * written the block finds it in the cache; to look at all elements again would
  * take as long as writing them. */
 uint32_t sp_select_peak(const float *x, size_t n);
+
+/* Whether all elements are finite, by their blocks' peaks. */
+bool sp_select_finite(const sp_select *p, const uint32_t *peak);
 
 /* What sp_select_largest() works on. */
 typedef struct sp_select_work {

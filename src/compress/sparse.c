@@ -1,8 +1,13 @@
 #include "compress/sparse.h"
 
+#include <math.h>
+
 #include "compress/draw.h"
 #include "compress/select.h"
 #include "compress/wire.h"
+#include "sprat/op.h"
+
+enum { PART = 4096 /* blocks that one thread takes at one time */ };
 
 sp_err sp_sparse_check(const sp_sparse_cfg *c)
 {
@@ -75,22 +80,41 @@ static work open_work(const sp_slot *s, const sp_select *plan)
                    .value = (float *)(void *)(at + plan->room + plan->blocks) };
 }
 
-/* Block by block, so that peaks are found while it is in the cache. */
-static void accumulate(const sp_slot *s, const sp_sparse_rule *rule,
-                       const float *grad, uint32_t *peak)
+void sp_sparse_add(const sp_sparse_part *p)
 {
-    for (size_t i = 0; i < s->n; i += SP_SELECT_BLOCK) {
-        size_t rest = s->n - i;
+    const float *restrict g = p->grad;
+    float *restrict v = p->residual;
+
+    for (size_t i = 0; i < p->n; i++)
+        v[i] += p->scale * g[i];
+}
+
+typedef struct sums {
+    const sp_slot *s;
+    const sp_sparse_rule *rule;
+    const float *grad;
+    uint32_t *peak;
+} sums;
+
+/* Block by block, so that peaks are found while it is in the cache. */
+static void accumulate(void *arg, size_t begin, size_t end)
+{
+    const sums *a = arg;
+    const sp_slot *s = a->s;
+    const sp_sparse_rule *rule = a->rule;
+
+    for (size_t b = begin; b < end; b++) {
+        size_t i = b * SP_SELECT_BLOCK, rest = s->n - i;
         sp_sparse_part part = {
             .n = rest < SP_SELECT_BLOCK ? rest : SP_SELECT_BLOCK,
-            .grad = grad + i,
+            .grad = a->grad + i,
             .momentum = rule->momentum ? rule->momentum + i : NULL,
-            .unsent = rule->unsent + i,
+            .residual = rule->residual + i,
             .share = (float)s->momentum,
             .scale = (float)s->scale,
         };
         rule->add(&part);
-        peak[i / SP_SELECT_BLOCK] = sp_select_peak(part.unsent, part.n);
+        a->peak[b] = sp_select_peak(part.residual, part.n);
     }
 }
 
@@ -100,19 +124,24 @@ void sp_sparse_encode(const sp_slot *s, const sp_sparse_rule *rule,
     sp_wire wire = wire_of(s);
     sp_select plan = plan_of(s);
     work w = open_work(s, &plan);
+    sums sum = { s, rule, grad, w.peak };
     uint32_t draw[4];
     size_t k;
 
-    accumulate(s, rule, grad, w.peak);
+    sp_parallel_for(s->threads, plan.blocks, PART, accumulate, &sum);
+    if (!sp_select_finite(&plan, w.peak)) {
+        sp_wire_write_not_finite(&wire, p);
+        return;
+    }
     sp_draw(s, 0, draw);
-    k = sp_select_largest(&plan, rule->unsent,
+    k = sp_select_largest(&plan, rule->residual,
                           &(sp_select_work){ w.peak, w.value, draw[0] },
                           w.index);
     for (size_t i = 0; i < k; i++)
-        w.value[i] = rule->unsent[w.index[i]];
+        w.value[i] = rule->residual[w.index[i]];
     k = sp_wire_write(&wire, w.index, w.value, k, p);
     for (size_t i = 0; i < k; i++)
-        rule->unsent[w.index[i]] -= w.value[i];
+        rule->residual[w.index[i]] -= w.value[i];
     for (size_t i = 0; rule->masking && i < k; i++)
         rule->momentum[w.index[i]] = 0;
 }
@@ -127,6 +156,8 @@ sp_err sp_sparse_decode(const sp_slot *s, int round, const void *packet,
 
     (void)round;
     SP_TRY(sp_wire_open(&r, &w, packet, bytes));
+    if (r.not_finite)
+        grad[0] = NAN;
     for (;;) {
         SP_TRY(sp_wire_next(&r, &e, &more));
         if (!more)

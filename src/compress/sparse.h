@@ -1,4 +1,5 @@
-/* What compressors share that send the largest of their unsent gradients. */
+/* What compressors share that send the largest of their residual: of what their
+ * gradients have left unsent so far. */
 #ifndef SP_COMPRESS_SPARSE_H
 #define SP_COMPRESS_SPARSE_H
 
@@ -28,21 +29,25 @@ size_t sp_sparse_work(const sp_slot *s);
 typedef struct sp_sparse_part {
     size_t n;
     const float *grad;
-    float *momentum, *unsent;
+    float *momentum, *residual;
     float share; /* of the momentum that stays */
     float scale; /* of the gradient */
 } sp_sparse_part;
 
 /* How a compressor accumulates and what it forgets. */
 typedef struct sp_sparse_rule {
-    void (*add)(const sp_sparse_part *p); /* to `unsent`, by parts */
+    void (*add)(const sp_sparse_part *p); /* to `residual`, by parts */
     float *momentum;                      /* n each; NULL: none */
-    float *unsent;
+    float *residual;
     bool masking; /* momentum becomes 0 where something is sent */
 } sp_sparse_rule;
 
-/* Add the gradient, send the largest of what is unsent, and take out of it what
- * the others receive. */
+/* residual += scale * gradient. */
+void sp_sparse_add(const sp_sparse_part *p);
+
+/* Add the gradient, send the largest of the residual, and take out of it what
+ * the others receive. Where it is not finite (a sum that overflows, say) the
+ * packet tells so, and the step is as if a gradient were not. */
 void sp_sparse_encode(const sp_slot *s, const sp_sparse_rule *rule,
                       const float *grad, sp_packet *p);
 

@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/half.h"
 #include "compress/bytes.h"
@@ -15,7 +16,10 @@ enum {
     TOP = 15
 };
 
-bool sp_wire_fits(size_t n) { return n <= UINT32_MAX; }
+/* The count that stands for entries that are not finite. */
+#define NOT_FINITE UINT32_MAX
+
+bool sp_wire_fits(size_t n) { return n < NOT_FINITE; }
 
 static size_t header_bytes(const sp_wire *w)
 {
@@ -37,16 +41,12 @@ size_t sp_wire_entry_bytes(const sp_wire *w)
     return value_bytes(w) + place_bytes(w);
 }
 
-size_t sp_wire_usual(const sp_wire *w, size_t k)
-{
-    return header_bytes(w) + k * sp_wire_entry_bytes(w);
-}
-
 size_t sp_wire_room(const sp_wire *w, size_t k)
 {
     size_t skips = w->places == SP_RUN16 ? w->n / SKIP : 0;
 
-    return sp_wire_usual(w, k) + skips * place_bytes(w);
+    return header_bytes(w) + k * sp_wire_entry_bytes(w) +
+           skips * place_bytes(w);
 }
 
 /* ---- Writing ------------------------------------------------------------- */
@@ -131,6 +131,13 @@ size_t sp_wire_write(const sp_wire *w, uint32_t *index, float *value, size_t k,
     return k;
 }
 
+void sp_wire_write_not_finite(const sp_wire *w, sp_packet *p)
+{
+    memset(p->bytes, 0, header_bytes(w));
+    sp_put32(p->bytes, NOT_FINITE);
+    *p = (sp_packet){ .bytes = p->bytes, .headers = header_bytes(w) };
+}
+
 /* ---- Reading ------------------------------------------------------------- */
 
 #define DAMAGED "; it is damaged, or from a rank with other settings"
@@ -161,6 +168,9 @@ sp_err sp_wire_open(sp_wire_reader *r, const sp_wire *w, const void *packet,
                        "%zu" DAMAGED,
                        w->name, bytes, header);
     r->count = sp_get32(at);
+    r->not_finite = r->count == NOT_FINITE && bytes == header;
+    if (r->not_finite)
+        r->count = 0;
     if (r->count > w->n)
         return sp_fail(SP_EFORMAT,
                        "packet of %s: %zu entries for %zu elements" DAMAGED,
@@ -262,6 +272,7 @@ typedef struct pair {
     sp_wire_reader side[2];
     sp_wire_entry head[2];
     bool more[2];
+    bool not_finite; /* one of them, or a sum so far */
 } pair;
 
 static sp_err advance(pair *p, int i)
@@ -272,9 +283,11 @@ static sp_err advance(pair *p, int i)
 static sp_err begin(pair *p, const sp_wire *w, const void *const packet[2],
                     const size_t bytes[2])
 {
+    p->not_finite = false;
     for (int i = 0; i < 2; i++) {
         SP_TRY(sp_wire_open(&p->side[i], w, packet[i], bytes[i]));
         SP_TRY(advance(p, i));
+        p->not_finite |= p->side[i].not_finite;
     }
     return SP_OK;
 }
@@ -291,11 +304,7 @@ static sp_err take(pair *p, sp_wire_entry *e)
     e->value = first && second ? p->head[0].value + p->head[1].value
                : first         ? p->head[0].value
                                : p->head[1].value;
-    if (!(fabsf(e->value) <= FLT_MAX))
-        return sp_fail(SP_EFORMAT,
-                       "packets of %s: the sum of two entries at %u is not a "
-                       "finite number",
-                       p->side[0].wire.name, (unsigned)e->index);
+    p->not_finite |= !(fabsf(e->value) <= FLT_MAX);
     if (first)
         SP_TRY(advance(p, 0));
     return second ? advance(p, 1) : SP_OK;
@@ -337,6 +346,10 @@ sp_err sp_wire_merge(const sp_wire *w, const void *a, size_t a_bytes,
     /* Where the places begin depends on the number of entries. */
     SP_TRY(begin(&p, w, packet, bytes));
     SP_TRY(write_sum(&p, &count, NULL, NULL, NULL));
+    if (p.not_finite) {
+        sp_wire_write_not_finite(w, out);
+        return SP_OK;
+    }
     out->headers = header_bytes(w);
     out->values = count * value_bytes(w);
     SP_TRY(begin(&p, w, packet, bytes));

@@ -8,7 +8,9 @@
  *            stands for as many zeros and no entry
  *
  * Entries stand in rising order, numbers in little-endian order and without
- * gaps. How many runs there are follows from the packet's size.
+ * gaps. How many runs there are follows from the packet's size. A count of
+ * 4,294,967,295 and nothing behind the header: what was to be sent is not
+ * finite.
  *
  * Source: Lin, Han, Mao, Wang, Dally 2018, "Deep gradient compression",
  *         section 5: 32-bit values and 16-bit run lengths, 6 bytes an entry.
@@ -23,7 +25,7 @@ typedef enum sp_values { SP_FLOATS, SP_HALFS } sp_values;
 
 /* What both sides know of a packet. */
 typedef struct sp_wire {
-    size_t n; /* elements of the tensor; below 2^32 */
+    size_t n; /* elements of the tensor; below 2^32 - 1 */
     sp_places places;
     sp_values values;
     const char *name; /* of the tensor, for messages */
@@ -32,9 +34,8 @@ typedef struct sp_wire {
 /* Whether indices and counts of n elements fit. */
 bool sp_wire_fits(size_t n);
 
-/* Bytes of k entries: the most, and without runs that stand for no entry. */
+/* The most bytes of k entries. */
 size_t sp_wire_room(const sp_wire *w, size_t k);
-size_t sp_wire_usual(const sp_wire *w, size_t k);
 
 /* Bytes of one entry. */
 size_t sp_wire_entry_bytes(const sp_wire *w);
@@ -45,6 +46,9 @@ size_t sp_wire_entry_bytes(const sp_wire *w);
 size_t sp_wire_write(const sp_wire *w, uint32_t *index, float *value, size_t k,
                      sp_packet *p);
 
+/* The packet that tells that what was to be sent is not finite. */
+void sp_wire_write_not_finite(const sp_wire *w, sp_packet *p);
+
 /* A packet that is being read. */
 typedef struct sp_wire_reader {
     sp_wire wire;
@@ -54,6 +58,7 @@ typedef struct sp_wire_reader {
     size_t place_at;    /* of them, read */
     uint64_t next;      /* the first position that is free */
     float unit;         /* of halfs: 2^-e */
+    bool not_finite;    /* what was to be sent; there are no entries then */
 } sp_wire_reader;
 
 typedef struct sp_wire_entry {
@@ -71,7 +76,8 @@ SP_MUST sp_err sp_wire_open(sp_wire_reader *r, const sp_wire *w,
 SP_MUST sp_err sp_wire_next(sp_wire_reader *r, sp_wire_entry *e, bool *more);
 
 /* Packet of the sum of two packets of floats; *out is empty and has room for
- * both. Errors: SP_EFORMAT when one is no packet or a sum not finite. */
+ * both. When one of them or a sum of two entries is not finite, it tells so.
+ * Errors: SP_EFORMAT when one is no packet. */
 SP_MUST sp_err sp_wire_merge(const sp_wire *w, const void *a, size_t a_bytes,
                              const void *b, size_t b_bytes, sp_packet *out);
 

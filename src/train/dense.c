@@ -68,11 +68,23 @@ static void begin(sp_dense *d, float *x, size_t n)
                                       : sp_sum_floats(a->comm, a->on, x, n);
 }
 
-static int by_place(const void *a, const void *b)
+/* By where they stand; backward gives the last ones first. */
+static void sort(piece *p, size_t count)
 {
-    const piece *x = a, *y = b;
+    for (size_t i = 0; i < count / 2; i++) {
+        piece first = p[i];
 
-    return x->x < y->x ? -1 : x->x > y->x;
+        p[i] = p[count - 1 - i];
+        p[count - 1 - i] = first;
+    }
+    for (size_t i = 1; i < count; i++) {
+        piece one = p[i];
+        size_t to = i;
+
+        for (; to > 0 && p[to - 1].x > one.x; to--)
+            p[to] = p[to - 1];
+        p[to] = one;
+    }
 }
 
 /* How many pieces from `p` on follow each other in memory; *n: their floats. */
@@ -100,7 +112,7 @@ void sp_dense_flush(sp_dense *d)
     piece *p = d->pieces + d->begun, *end = d->pieces + d->count;
     size_t first = d->staged, n;
 
-    qsort(p, (size_t)(end - p), sizeof *p, by_place);
+    sort(p, (size_t)(end - p));
     for (size_t count; p < end; p += count) {
         count = neighbours(p, end, &n);
         if (n < SP_DENSE_SMALL)

@@ -142,10 +142,13 @@ void sp_exchange_ready(void *exchange, sp_param *p)
  * what is packed by its slot's scale. */
 static void clip(sp_exchange *x, double norm)
 {
-    rule(x)->prepare(x->packed, x->packed_count, norm);
+    double scale = rule(x)->clip_scale(&x->packed[0], norm);
+
     for (size_t i = 0; i < x->count; i++)
-        if (x->taken[i] < 0)
-            scale_by(x->grads[i], x->slots[i].n, (float)x->packed[0].scale);
+        if (x->taken[i] >= 0)
+            x->packed[x->taken[i]].scale = scale;
+        else
+            scale_by(x->grads[i], x->slots[i].n, (float)scale);
 }
 
 /* All gradients are there: let those that have waited leave, the last first,

@@ -30,9 +30,11 @@ typedef struct sp_exchange_args {
     const void *own; /* its settings */
     double momentum; /* the optimizer's */
     bool nesterov;
-    double clip; /* optim.clip */
-    bool node;   /* the ranks of a host count as one */
-    bool merge;  /* merge packets on the way, not gather them all */
+    double clip;        /* optim.clip */
+    bool node;          /* the ranks of a host count as one */
+    bool merge;         /* merge packets on the way, not gather them all */
+    bool always_gather; /* and `window`: as in sp_packets_args */
+    int window;
     uint64_t seed;
     int threads;
 } sp_exchange_args;

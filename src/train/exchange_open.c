@@ -223,6 +223,8 @@ static sp_err open_all(sp_exchange *x)
                                            .grads = x->packed_grads,
                                            .count = x->packed_count,
                                            .merge = a->merge,
+                                           .always_gather = a->always_gather,
+                                           .window = a->window,
                                            .threads = a->threads,
                                        }));
     return check_use(x);

@@ -7,13 +7,12 @@
 sp_packet_bytes sp_exchange_bytes(const sp_exchange *x)
 {
     sp_packet_sums sum = { 0 };
-    double dense = 0;
 
     if (x->packets)
         sum = sp_packets_sums(x->packets);
     for (size_t i = 0; i < x->count; i++)
-        dense += x->dense_bytes[i];
-    return (sp_packet_bytes){ sum.headers, sum.values, sum.places, dense };
+        sum.dense += x->dense_bytes[i];
+    return (sp_packet_bytes){ sum.headers, sum.values, sum.places, sum.dense };
 }
 
 sp_sent sp_exchange_sent(const sp_exchange *x)
@@ -36,7 +35,7 @@ bool sp_exchange_tensor_bytes(const sp_exchange *x, const sp_param *p,
     if (x->packets && x->taken[i] >= 0)
         sum = sp_packets_slot_sums(x->packets, (size_t)x->taken[i]);
     *out = (sp_packet_bytes){ sum.headers, sum.values, sum.places,
-                              x->dense_bytes[i] };
+                              sum.dense + x->dense_bytes[i] };
     return true;
 }
 

@@ -1,9 +1,7 @@
-/* Every rank's packets reach all, a window of ranks at a time: memory does not
- * grow with the ranks, and while one window is decoded the next one travels.
- * They are decoded in the order of ranks, whenever they arrive, so the sums
- * have the same bits everywhere and every time. */
-#include <stdlib.h>
-
+/* All-gather: every rank's packets reach all, a window of ranks at a time:
+ * memory does not grow with the ranks, and while one window is decoded the next
+ * one travels. They are decoded in the order of ranks, whenever they arrive, so
+ * the sums have the same bits everywhere and every time. */
 #include "train/packets_parts.h"
 
 /* Packets of ranks [first, first + count) of a bucket, side by side. */
@@ -26,13 +24,15 @@ void sp_gather_begin(sp_packets *p, sp_bucket *b)
  * for here. */
 static sp_err check_sizes(const sp_packets *p, const sp_bucket *b)
 {
+    char name[SP_RANK_NAME];
+
     for (int r = 0; r < p->ranks; r++)
         if (b->sizes[r] > b->most)
             return sp_fail(SP_EFORMAT,
-                           "rank %d announces packets of %llu bytes for %zu "
+                           "%s announces packets of %llu bytes for %zu "
                            "parameters, which have %zu at the most",
-                           r, (unsigned long long)b->sizes[r], b->count,
-                           b->most);
+                           sp_packets_rank(p, r, name),
+                           (unsigned long long)b->sizes[r], b->count, b->most);
     return SP_OK;
 }
 
@@ -48,8 +48,8 @@ static sp_err begin(sp_packets *p, const sp_bucket *b, window *w, int slot)
         w->sizes[r] = within ? (size_t)b->sizes[r] : 0;
         total += w->sizes[r];
     }
-    SP_TRY(sp_packets_grow(&p->in[slot], &p->in_size[slot], total + 1));
-    w->bytes = p->in[slot];
+    SP_TRY(sp_room_grow(&p->in[slot], total));
+    w->bytes = p->in[slot].bytes;
     w->op = sp_gather_packets(p->args.comm, on, b->bytes, w->sizes, w->offsets,
                               w->bytes);
     return SP_OK;
@@ -69,30 +69,31 @@ static sp_err end(sp_packets *p, const sp_bucket *b, window *w)
     return sp_bucket_decode(p, b, &a);
 }
 
-static window window_at(const sp_packets *p, int first, size_t *tables)
+static window window_at(const sp_packets *p, int first, int slot)
 {
-    int left = p->ranks - first;
+    int left = p->ranks - first, most = p->args.window;
+    size_t *lists = p->lists + 2 * (size_t)(slot * p->ranks);
 
     return (window){ .first = first,
-                     .count = left < SP_WINDOW ? left : SP_WINDOW,
-                     .sizes = tables,
-                     .offsets = tables + p->ranks };
+                     .count = left < most ? left : most,
+                     .sizes = lists,
+                     .offsets = lists + p->ranks };
 }
 
 /* An error of decoding is that of all ranks, but what was begun is waited
  * for: the others have begun it, too. */
-static sp_err pass_windows(sp_packets *p, sp_bucket *b, window *w)
+static sp_err pass_windows(sp_packets *p, sp_bucket *b)
 {
+    window w[2] = { window_at(p, 0, 0) };
     sp_err e = SP_OK, failed = begin(p, b, &w[0], 0);
 
-    for (int i = 0, first = 0; failed == SP_OK && first < p->ranks;
-         i = !i, first += SP_WINDOW) {
+    for (int i = 0; failed == SP_OK && w[i].first < p->ranks; i = !i) {
+        int next = w[i].first + p->args.window;
         sp_err decoded;
 
-        if (first + SP_WINDOW < p->ranks) {
-            w[!i] = window_at(p, first + SP_WINDOW, w[!i].sizes);
+        w[!i] = window_at(p, next, !i);
+        if (next < p->ranks)
             failed = begin(p, b, &w[!i], !i);
-        }
         decoded = end(p, b, &w[i]);
         e = e == SP_OK ? decoded : e;
         if (decoded == SP_EPEER)
@@ -103,18 +104,7 @@ static sp_err pass_windows(sp_packets *p, sp_bucket *b, window *w)
 
 sp_err sp_gather_end(sp_packets *p, sp_bucket *b)
 {
-    size_t *tables = malloc(4 * (size_t)p->ranks * sizeof *tables);
-    window w[2];
-    sp_err e = sp_op_wait(p->args.comm, b->op);
-
-    if (e == SP_OK && !tables)
-        e = sp_fail(SP_ENOMEM, "exchange: out of memory");
-    if (e == SP_OK)
-        e = check_sizes(p, b);
-    for (int i = 0; e == SP_OK && i < 2; i++)
-        w[i] = window_at(p, 0, tables + 2 * (size_t)(i * p->ranks));
-    if (e == SP_OK)
-        e = pass_windows(p, b, w);
-    free(tables);
-    return e;
+    SP_TRY(sp_op_wait(p->args.comm, b->op));
+    SP_TRY(check_sizes(p, b));
+    return pass_windows(p, b);
 }

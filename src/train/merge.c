@@ -4,142 +4,163 @@
  * to a partner first and get the result from it at the end.
  *
  * Both sides of a swap merge the same two packets, so all ranks have the same
- * bits at the end.
+ * bits at the end. A rank that cannot go on with a bucket still swaps, and says
+ * so instead of sending: who has heard it says so, too, and nobody waits in
+ * vain.
  *
  * Source: Thakur, Rabenseifner, Gropp 2005, "Optimization of collective
  *         communication operations in MPICH", section 4.1; the exchange that
  *         Lin et al. 2018, section 5, assume.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "compress/bytes.h"
 #include "train/packets_parts.h"
 
-/* A bucket's bytes on their way: of one rank at first, of all at the end. */
-typedef struct sum {
-    uint8_t *bytes;
-    size_t size;
-} sum;
+/* Stands for the size of what cannot be sent. */
+#define FAILED UINT64_MAX
 
-/* Send `mine`, unless it is NULL, and receive *theirs, unless it is NULL;
- * theirs->bytes is the caller's to free. */
-static sp_err swap(sp_packets *p, int peer, const sum *mine, sum *theirs)
+enum { THEIRS = SP_MERGED - 1 }; /* in sp_packets.merged */
+
+/* A bucket on its way. */
+typedef struct way {
+    sp_packets *p;
+    const sp_bucket *b;
+    const uint8_t *bytes; /* the sum so far: of one rank at first, of all at */
+    size_t size;          /* the end */
+    int next;             /* where in sp_packets.merged the next sum goes */
+    sp_err e;             /* why there is none */
+} way;
+
+/* Of the packets of all ranks. */
+static size_t most_of_all(const way *w)
 {
-    sp_comm *c = p->args.comm;
-    sp_on on = { p->args.group, SP_CHANNEL_GATHER, SP_USE_SIZES };
-    uint64_t out = mine ? mine->size : 0, in = 0;
-    size_t out_bytes = mine ? sizeof out : 0, in_bytes = theirs ? sizeof in : 0;
-
-    SP_TRY(sp_op_wait(c, sp_swap(c, on, peer, &out, out_bytes, &in, in_bytes)));
-    on.use = SP_USE_PACKET;
-    if (theirs) {
-        theirs->size = (size_t)in;
-        theirs->bytes = malloc(theirs->size + 1);
-        if (!theirs->bytes)
-            return sp_fail(SP_ENOMEM,
-                           "exchange: there is no memory for %zu bytes of "
-                           "packets from rank %d",
-                           theirs->size, peer);
-    }
-    return sp_op_wait(c, sp_swap(c, on, peer, mine ? mine->bytes : NULL,
-                                 mine ? mine->size : 0,
-                                 theirs ? theirs->bytes : NULL,
-                                 theirs ? theirs->size : 0));
+    return (size_t)w->p->ranks * w->b->most;
 }
 
-/* Slot by slot. `at`: two tables of places, count + 1 each. */
-static sp_err merge_slots(sp_packets *p, const sp_bucket *b, const sum *x,
-                          const sum *y, size_t *at, sum *out)
+/* Tell a partner the size of what it will get, and hear what comes. */
+static sp_err swap_sizes(way *w, int peer, size_t size, size_t *theirs)
 {
-    const size_t *ax = at, *ay = at + b->count + 1;
+    sp_comm *c = w->p->args.comm;
+    sp_on on = { w->p->args.group, SP_CHANNEL_GATHER, SP_USE_SIZES };
+    uint64_t out = w->e == SP_OK ? size : FAILED, in = 0;
+    char name[SP_RANK_NAME];
 
-    out->size = SP_SIZE_BYTES * b->count;
-    for (size_t k = 0; k < b->count; k++) {
-        const sp_slot *s = &p->args.slots[p->order[b->first + k]];
-        sp_packet q = { .bytes = out->bytes + out->size };
-
-        SP_TRY(p->args.compressor->merge(s, x->bytes + ax[k], ax[k + 1] - ax[k],
-                                         y->bytes + ay[k], ay[k + 1] - ay[k],
-                                         &q));
-        sp_size_write(out->bytes, k, sp_packet_size(&q));
-        out->size += sp_packet_size(&q);
-    }
+    SP_TRY(
+        sp_op_wait(c, sp_swap(c, on, peer, &out, sizeof out, &in, sizeof in)));
+    sp_packets_rank(w->p, peer, name);
+    if (in == FAILED && w->e == SP_OK)
+        w->e = sp_fail(SP_EPEER,
+                       "%s has no sum of packets: it, or one whose packets it "
+                       "should have had, could not merge them",
+                       name);
+    if (in != FAILED && in > most_of_all(w))
+        return sp_fail(SP_EPEER,
+                       "%s announces packets of %llu bytes for %zu "
+                       "parameters, which have %zu at the most: the ranks do "
+                       "not run the same program",
+                       name, (unsigned long long)in, w->b->count,
+                       most_of_all(w));
+    *theirs = (size_t)in;
     return SP_OK;
 }
 
-/* x becomes the sum of both; what both had is freed. */
-static sp_err merge(sp_packets *p, const sp_bucket *b, int peer, sum *x, sum *y)
+/* Send the sum so far, if `send`, and receive a partner's, of *theirs bytes;
+ * without `theirs` it sends none. */
+static sp_err swap(way *w, int peer, bool send, size_t *theirs)
 {
-    size_t *at = malloc(2 * (b->count + 1) * sizeof *at);
-    sum out = { .bytes = malloc(x->size + y->size + 1) };
-    sp_err e =
-        at && out.bytes ? SP_OK : sp_fail(SP_ENOMEM, "exchange: out of memory");
+    sp_comm *c = w->p->args.comm;
+    sp_on on = { w->p->args.group, SP_CHANNEL_GATHER, SP_USE_PACKET };
+    size_t out = send ? w->size : 0, in = 0;
 
-    if (e == SP_OK)
-        e = sp_bucket_open(b, x->bytes, x->size, p->rank, at);
-    if (e == SP_OK)
-        e = sp_bucket_open(b, y->bytes, y->size, peer, at + b->count + 1);
-    if (e == SP_OK)
-        e = merge_slots(p, b, x, y, at, &out);
-    free(at);
-    free(y->bytes);
-    y->bytes = NULL;
-    if (e != SP_OK) {
-        free(out.bytes);
-        return sp_fail(e, "merging with rank %d: %s", peer, sp_last_error());
+    SP_TRY(swap_sizes(w, peer, out, &in));
+    if (theirs)
+        *theirs = in;
+    if (w->e != SP_OK)
+        return SP_OK; /* as the partner knows */
+    return sp_op_wait(c, sp_swap(c, on, peer, send ? w->bytes : NULL, out,
+                                 theirs ? w->p->merged[THEIRS].bytes : NULL,
+                                 theirs ? in : 0));
+}
+
+/* Slot by slot. `ax`, `ay`: where the packets of both sums begin. */
+static sp_err merge_slots(way *w, const size_t *ax, const size_t *ay)
+{
+    const sp_packets *p = w->p;
+    const uint8_t *x = w->bytes, *y = p->merged[THEIRS].bytes;
+    uint8_t *out = p->merged[w->next].bytes;
+    size_t size = SP_SIZE_BYTES * w->b->count;
+
+    for (size_t k = 0; k < w->b->count; k++) {
+        const sp_slot *s = &p->args.slots[p->order[w->b->first + k]];
+        sp_packet q = { .bytes = out + size };
+
+        SP_TRY(p->args.compressor->merge(s, x + ax[k], ax[k + 1] - ax[k],
+                                         y + ay[k], ay[k + 1] - ay[k], &q));
+        sp_put32(out + SP_SIZE_BYTES * k, (uint32_t)sp_packet_size(&q));
+        size += sp_packet_size(&q);
     }
-    free(x->bytes);
-    *x = out;
+    w->bytes = out;
+    w->size = size;
+    w->next = !w->next;
     return SP_OK;
 }
 
-static sp_err swap_and_merge(sp_packets *p, const sp_bucket *b, int peer,
-                             bool send, sum *x)
+/* The sum becomes that of both. */
+static sp_err merge(way *w, int peer, size_t theirs)
 {
-    sum y = { 0 };
-    sp_err e = swap(p, peer, send ? x : NULL, &y);
+    sp_packets *p = w->p;
+    size_t *ax = p->at, *ay = p->at + w->b->count + 1;
 
-    if (e == SP_OK)
-        return merge(p, b, peer, x, &y);
-    free(y.bytes);
-    return e;
+    SP_TRY(sp_bucket_open(p, w->b, w->bytes, w->size, p->rank, ax));
+    SP_TRY(sp_bucket_open(p, w->b, p->merged[THEIRS].bytes, theirs, peer, ay));
+    return merge_slots(w, ax, ay);
 }
 
-static sp_err double_up(sp_packets *p, const sp_bucket *b, sum *x)
+static sp_err swap_and_merge(way *w, int peer, bool send)
 {
-    int even = 1, rank = p->rank;
+    size_t theirs = 0;
 
-    while (2 * even <= p->ranks)
+    SP_TRY(swap(w, peer, send, &theirs));
+    if (w->e == SP_OK)
+        w->e = merge(w, peer, theirs);
+    return SP_OK;
+}
+
+/* Of a rank beyond the largest power of two. */
+static sp_err let_merge(way *w, int partner)
+{
+    SP_TRY(swap(w, partner, true, NULL));
+    SP_TRY(swap(w, partner, false, &w->size));
+    w->bytes = w->p->merged[THEIRS].bytes;
+    return SP_OK;
+}
+
+static sp_err double_up(way *w)
+{
+    int even = 1, rank = w->p->rank, ranks = w->p->ranks;
+
+    while (2 * even <= ranks)
         even *= 2;
-    if (rank >= even) {
-        SP_TRY(swap(p, rank - even, x, NULL));
-        free(x->bytes);
-        x->bytes = NULL;
-        return swap(p, rank - even, NULL, x);
-    }
-    if (rank + even < p->ranks)
-        SP_TRY(swap_and_merge(p, b, rank + even, false, x));
+    if (rank >= even)
+        return let_merge(w, rank - even);
+    if (rank + even < ranks)
+        SP_TRY(swap_and_merge(w, rank + even, false));
     for (int bit = 1; bit < even; bit *= 2)
-        SP_TRY(swap_and_merge(p, b, rank ^ bit, true, x));
-    return rank + even < p->ranks ? swap(p, rank + even, x, NULL) : SP_OK;
+        SP_TRY(swap_and_merge(w, rank ^ bit, true));
+    return rank + even < ranks ? swap(w, rank + even, true, NULL) : SP_OK;
 }
 
 sp_err sp_merge_end(sp_packets *p, sp_bucket *b)
 {
-    sum x = { .bytes = malloc(b->size + 1), .size = b->size };
-    sp_err e = x.bytes ? SP_OK : sp_fail(SP_ENOMEM, "exchange: out of memory");
+    way w = { .p = p, .b = b, .bytes = b->bytes, .size = b->size };
 
-    if (e == SP_OK) {
-        memcpy(x.bytes, b->bytes, b->size);
-        e = double_up(p, b, &x);
-    }
-    if (e == SP_OK)
-        e = sp_bucket_decode(p, b,
-                             &(sp_arrived){ .fresh = true,
-                                            .first = p->rank,
-                                            .count = 1,
-                                            .bytes = { x.bytes },
-                                            .size = { x.size } });
-    free(x.bytes);
-    return e;
+    for (int i = 0; w.e == SP_OK && i < SP_MERGED; i++)
+        w.e = sp_room_grow(&p->merged[i], most_of_all(&w));
+    SP_TRY(double_up(&w));
+    SP_TRY(w.e);
+    return sp_bucket_decode(p, b,
+                            &(sp_arrived){ .fresh = true,
+                                           .first = p->rank,
+                                           .count = 1,
+                                           .bytes = { w.bytes },
+                                           .size = { w.size } });
 }

@@ -1,5 +1,6 @@
 /* Packets of a step: encoding of slots, their way between ranks, decoding.
- * Slots leave in buckets as their gradients become final. */
+ * Slots leave in buckets as their gradients become final. Packets of SP_GATHER
+ * reach all ranks by an all-gather, sums of the others are an all-reduce. */
 #ifndef SP_TRAIN_PACKETS_H
 #define SP_TRAIN_PACKETS_H
 
@@ -7,8 +8,9 @@
 #include "sprat/compress.h"
 
 enum {
-    SP_SIZE_BYTES = 4 /* of a gathered packet's size, which travels before
-                         it */
+    SP_SIZE_BYTES = 4, /* of a gathered packet's size, which travels before
+                          it */
+    SP_WINDOW = 8      /* ranks whose packets are held at one time, at most */
 };
 
 typedef struct sp_packets sp_packets;
@@ -20,13 +22,16 @@ typedef struct sp_packets_args {
     sp_slot *slots; /* the caller's; their ratio, scale, step may change */
     float **grads;  /* of each slot */
     size_t count;
-    bool merge; /* by recursive doubling, instead of gathering */
+    bool merge;         /* by recursive doubling, instead of gathering */
+    bool always_gather; /* or merge: even where dense sums would cost less */
+    int window;         /* ranks whose packets are held; 0: SP_WINDOW */
     int threads;
 } sp_packets_args;
 
-/* Bytes of packets encoded so far, by stream. */
+/* Bytes of packets encoded so far, by stream; `dense`: of gradients that were
+ * summed dense instead. */
 typedef struct sp_packet_sums {
-    double headers, values, places;
+    double headers, values, places, dense;
 } sp_packet_sums;
 
 /* On success *out is the caller's to free. Errors: SP_ENOMEM. */
@@ -38,8 +43,8 @@ void sp_packets_free(sp_packets *p);
  * 4 GiB of one slot. */
 SP_MUST sp_err sp_packets_resize(sp_packets *p);
 
-/* The most bytes of all packets of a rank, at the present ratio, in the round
- * that has most. */
+/* The most bytes of all packets of a rank, at that ratio, in the round that has
+ * most. */
 double sp_packets_most(const sp_packets *p);
 
 /* Whether gathering would cost more than summing dense gradients: then they

@@ -4,7 +4,16 @@
 
 #include "train/packets.h"
 
-enum { SP_WINDOW = 8 }; /* ranks whose packets are held at one time */
+enum {
+    SP_LARGE_SLOT = 1 << 20, /* elements of a slot that all threads share */
+    SP_MERGED = 3            /* a sum, what is added to it, and their sum */
+};
+
+/* Memory that grows as it is needed, between two changes of the density. */
+typedef struct sp_room {
+    uint8_t *bytes;
+    size_t size;
+} sp_room;
 
 /* Slots that travel together. Its bytes: for SP_GATHER the size of each slot's
  * packet, 32 bits each, then the packets; for sums the packets alone. */
@@ -35,12 +44,7 @@ struct sp_packets {
     sp_bucket *buckets; /* the last one is open */
     size_t bucket_count;
     uint64_t *sizes;
-    uint8_t *area;
-    size_t area_size, area_used;
-    uint8_t *in[2]; /* packets of a window of ranks */
-    size_t in_size[2];
-    uint8_t **work; /* of each slot */
-    size_t *room;   /* of each slot, bytes of the longest packet */
+    size_t *room; /* of each slot, bytes of the longest packet */
     sp_packet *encoded;
     sp_packet_sums *sums; /* of each slot */
     struct sp_dense *dense;
@@ -48,30 +52,49 @@ struct sp_packets {
     int round;
     double seconds;
     sp_err begun; /* the first error of encoding */
+
+    sp_room area; /* packets of this rank */
+    size_t area_used;
+    sp_room *work;             /* of each slot */
+    sp_room in[2];             /* packets of a window of ranks */
+    sp_room merged[SP_MERGED]; /* packets on their way */
+
+    size_t *lists;  /* sizes and offsets of two windows, of each rank */
+    size_t *at;     /* of each rank of a window, where slots' packets begin */
+    sp_err *failed; /* of each slot, to decode it */
 };
+
+/* Room for `size` bytes; what was in it is lost when it has to grow. Errors:
+ * SP_ENOMEM. */
+SP_MUST sp_err sp_room_grow(sp_room *r, size_t size);
+
+/* What messages call a rank of the packets' group. */
+static inline const char *sp_packets_rank(const sp_packets *p, int rank,
+                                          char out[SP_RANK_NAME])
+{
+    return sp_rank_name(p->args.comm, p->args.group, rank, out);
+}
+
+static inline bool sp_large_slot(const sp_slot *s)
+{
+    return s->n >= SP_LARGE_SLOT;
+}
 
 /* The packets of slots of one bucket, as they stand in `bytes`: at[i] to
  * at[i + 1] is slot i's. `rank` is for messages. Errors: SP_EFORMAT. */
-SP_MUST sp_err sp_bucket_open(const sp_bucket *b, const uint8_t *bytes,
-                              size_t size, int rank, size_t *at);
+SP_MUST sp_err sp_bucket_open(const sp_packets *p, const sp_bucket *b,
+                              const uint8_t *bytes, size_t size, int rank,
+                              size_t *at);
 
-/* Add the packets to the gradients. Errors: SP_EFORMAT naming rank and
- * parameter, SP_ENOMEM. */
+/* Add the packets to the gradients (packets_decode.c). Errors: SP_EFORMAT
+ * naming rank and parameter. */
 SP_MUST sp_err sp_bucket_decode(sp_packets *p, const sp_bucket *b,
                                 const sp_arrived *a);
-
-/* Write a packet's size into the table before a bucket's packets, and read
- * it. */
-void sp_size_write(uint8_t *table, size_t i, size_t size);
-size_t sp_size_read(const uint8_t *table, size_t i);
 
 /* Begin and end the way of an encoded bucket between the ranks; ending decodes
  * it (gather.c, merge.c). Errors: those of sp_packets_wait(). */
 void sp_gather_begin(sp_packets *p, sp_bucket *b);
 SP_MUST sp_err sp_gather_end(sp_packets *p, sp_bucket *b);
 SP_MUST sp_err sp_merge_end(sp_packets *p, sp_bucket *b);
-
-/* Room for `size` bytes at *bytes, which has *room. Errors: SP_ENOMEM. */
-SP_MUST sp_err sp_packets_grow(uint8_t **bytes, size_t *room, size_t size);
 
 #endif

@@ -206,7 +206,7 @@ static sp_err open_programs(sp_session *s, sp_session_opt opt)
     return SP_OK;
 }
 
-static sp_err open_exchange(sp_session *s)
+static sp_err open_exchange(sp_session *s, const sp_session_opt *opt)
 {
     const sp_settings *set = &s->set;
     sp_exchange_args a = {
@@ -218,6 +218,8 @@ static sp_err open_exchange(sp_session *s)
         .clip = set->optim->clip,
         .node = set->dist->hierarchy != 0,
         .merge = set->dist->exchange != 0,
+        .always_gather = opt->always_gather,
+        .window = opt->window,
         .seed = (uint64_t)set->train->seed,
         .threads = s->threads,
     };
@@ -284,7 +286,7 @@ static sp_err open_all(sp_session *s, sp_session_opt opt)
         return SP_OK;
     if (s->set.dist->sync_bn && sp_comm_ranks(s->comm) > 1)
         s->across = (sp_across){ sum_across, s };
-    return sp_agree(s->comm, open_exchange(s));
+    return sp_agree(s->comm, open_exchange(s, &opt));
 }
 
 sp_err sp_session_open(sp_session *s, const sp_config *c, sp_session_opt opt)

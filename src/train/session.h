@@ -89,6 +89,8 @@ typedef struct sp_session_opt {
     const char *tiles; /* sp_graph_opt.tiles: of the run's checkpoint */
     const sp_data_info *info; /* instead of the data set's description */
     sp_comm *comm;            /* the ranks to train with; NULL: this alone */
+    bool always_gather; /* and `window`: as in sp_packets_args, for tests */
+    int window;
 } sp_session_opt;
 
 /* Open what `opt` asks for, on all ranks of opt.comm with one configuration;
