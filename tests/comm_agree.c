@@ -19,9 +19,11 @@ static void agree(sp_comm *c)
     sp_err e = SP_OK;
 
     EXPECT(sp_agree(c, SP_OK) == SP_OK);
+    EXPECT(sp_agreed(c) == (R == 1));
     if (r >= first)
         e = sp_fail(r == first ? SP_EDATA : SP_EIO, "disk %d is on fire", r);
     EXPECT(sp_agree(c, e) == SP_EDATA);
+    EXPECT(sp_agreed(c));
     if (r == first) {
         EXPECT(says("disk") && !says("rank"));
     } else {
@@ -32,6 +34,8 @@ static void agree(sp_comm *c)
         EXPECT(strncmp(sp_last_error(), start, strlen(start)) == 0);
         EXPECT(says(rest));
     }
+    DONE(sp_barrier(c, on_main(SP_USE_CHECK))); /* and they went on */
+    EXPECT(sp_agreed(c) == (R == 1));
     EXPECT(sp_agree(c, SP_OK) == SP_OK);
 }
 
@@ -49,6 +53,7 @@ static void agree_text(sp_comm *c)
     if (R == 1)
         return;
     EXPECT(sp_agree_text(c, "the configuration", text) == SP_EPEER);
+    EXPECT(sp_agreed(c));
     if (R == 2)
         snprintf(who, sizeof who, "the configuration: rank 1 differs from");
     else

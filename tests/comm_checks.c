@@ -1,4 +1,5 @@
 /* Operations between ranks, against values by hand. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -236,8 +237,6 @@ static void many(sp_comm *c)
             sp_sum_floats(c, on_main(SP_USE_DENSE), x[k], (size_t)(k % SIZE));
     }
     for (int k = MANY - 1; k >= 0; k--) {
-        while (k % 10 == 0 && !sp_op_done(c, p[k]))
-            nap(100);
         DONE(p[k]);
         for (int i = 0; i < k % SIZE; i++)
             EXPECT(x[k][i] == (float)(R * k + R * (R - 1) / 2));
@@ -250,6 +249,44 @@ void check_orders(sp_comm *c)
     many(c);
 }
 
+/* What a step does, with more at once than are under way at once. */
+static void step(sp_comm *c)
+{
+    enum { SUMS = 9, SIZE = 700, RANKS = 16 };
+    static const size_t sizes[RANKS] = { [0] = 3, [1] = 5 };
+    static const size_t offsets[RANKS] = { 0, 3 };
+    static float x[SUMS][SIZE];
+    int R = sp_comm_ranks(c), r = sp_comm_rank(c);
+    double loss = r;
+    char all[RANKS] = "abcdefg", other = 0;
+    sp_pending *p[SUMS], *gather, *swap = NULL;
+
+    for (int i = 0; i < SUMS; i++)
+        p[i] = sp_sum_floats(c, on_main(SP_USE_DENSE), x[i], SIZE);
+    gather = sp_gather_packets(c, on_main(SP_USE_PACKET), all + offsets[r],
+                               sizes, offsets, all);
+    if (r < 2 && R > 1)
+        swap = sp_swap(c, on_main(SP_USE_PACKET), 1 - r, "?", 1, &other, 1);
+    DONE(sp_sum_doubles(c, on_main(SP_USE_STATUS), &loss, 1));
+    DONE(gather);
+    if (swap)
+        DONE(swap);
+    for (int i = 0; i < SUMS; i++)
+        DONE(p[i]);
+    DONE(sp_barrier(c, on_main(SP_USE_CHECK)));
+}
+
+void check_steps(sp_comm *c)
+{
+    int before;
+
+    step(c);
+    before = allocations();
+    for (int i = 0; i < 20; i++)
+        step(c);
+    EXPECT(allocations() == before);
+}
+
 void check_nodes(sp_comm *c)
 {
     int R = sp_comm_ranks(c), r = sp_comm_rank(c);
@@ -258,6 +295,7 @@ void check_nodes(sp_comm *c)
     int ranks = r == R - 1 && r % 2 == 0 ? 1 : 2;
     double net = sp_comm_ledger(c)->use[SP_USE_NODE].net;
     float x = (float)(r + 1);
+    char name[SP_RANK_NAME], want[SP_RANK_NAME];
 
     EXPECT(sp_group_ranks(c, SP_NODE) == R); /* one host's memory */
     EXPECT(sp_group_rank(c, SP_LEADERS) == (r ? -1 : 0));
@@ -267,6 +305,11 @@ void check_nodes(sp_comm *c)
     EXPECT(sp_group_rank(c, SP_NODE) == r % 2);
     EXPECT(sp_group_ranks(c, SP_LEADERS) == (R + 1) / 2);
     EXPECT(sp_group_rank(c, SP_LEADERS) == (r % 2 ? -1 : r / 2));
+    snprintf(want, sizeof want, "rank %d (%s)", r / 2 * 2, sp_comm_host(c));
+    EXPECT(strcmp(sp_rank_name(c, SP_NODE, 0, name), want) == 0);
+    snprintf(want, sizeof want, "rank %d (%s)", (R - 1) / 2 * 2,
+             sp_comm_host(c));
+    EXPECT(strcmp(sp_rank_name(c, SP_LEADERS, (R - 1) / 2, name), want) == 0);
     DONE(sp_sum_floats(c, node, &x, 1));
     EXPECT(x == (float)(ranks == 1 ? r + 1 : 4 * (r / 2) + 3));
     EXPECT(sp_comm_ledger(c)->use[SP_USE_NODE].net == net);

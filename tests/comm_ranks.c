@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,37 @@ int MPI_Isend(const void *x, int n, MPI_Datatype type, int to, int tag,
     handed_calls++;
     return PMPI_Isend(x, n, type, to, tag, comm, request);
 }
+
+/* MPI begins so many seconds late. */
+static unsigned late;
+
+int MPI_Init_thread(int *argc, char ***argv, int wanted, int *provided)
+{
+    sleep(late);
+    return PMPI_Init_thread(argc, argv, wanted, provided);
+}
+
+/* The linker puts these before the ones they are named after, in all but shared
+ * libraries. */
+static atomic_int allocated;
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+    allocated++;
+    return __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+    allocated++;
+    return __real_calloc(n, bytes);
+}
+
+int allocations(void) { return allocated; }
 
 sp_on on_main(sp_use use) { return (sp_on){ SP_ALL, SP_CHANNEL_MAIN, use }; }
 
@@ -73,6 +105,7 @@ static void everything(sp_comm *c)
 {
     check_operations(c);
     check_orders(c);
+    check_steps(c);
     sp_comm_piece(c, 8); /* everything in pieces, also the agreements */
     check_operations(c);
     check_orders(c);
@@ -95,6 +128,42 @@ static void wait_for_rank_1(sp_comm *c)
     else
         fprintf(stderr, "rank %d: %s\n", sp_comm_rank(c), sp_last_error());
     sp_comm_abort(c, 7);
+}
+
+/* Rank 1 sends when rank 0 waits no more, and has other things in its array. */
+static void send_late(sp_comm *c)
+{
+    char x[2] = "..";
+
+    if (sp_comm_rank(c) == 1) {
+        sleep(2);
+        if (sp_op_wait(c, sp_broadcast(c, on_main(SP_USE_SAVE), 1, "a", 2)))
+            fprintf(stderr, "rank 1: %s\n", sp_last_error());
+        sleep(10);
+    } else {
+        sp_comm_timeout(c, 1);
+        EXPECT(sp_op_wait(c, sp_broadcast(c, on_main(SP_USE_SAVE), 1, x, 2)) ==
+               SP_EPEER);
+        sleep(2);
+        EXPECT(sp_op_wait(c, sp_barrier(c, on_main(SP_USE_SAVE))) == SP_EPEER);
+        fprintf(stderr, "rank 0: \"%.2s\"; %s\n", x, sp_last_error());
+    }
+    sp_comm_abort(c, 7);
+}
+
+/* MPI begins when nobody waits for it any more. */
+static void begin_late(void)
+{
+    static sp_comm c = { .ranks = 1, .timeout = 0.2, .piece = SP_PIECE };
+    int lowest = -5;
+
+    late = 1;
+    if (sp_team_open(&c, 2, "a test", &lowest) != SP_EPEER || !c.team)
+        abort();
+    fprintf(stderr, "%s\n", sp_last_error());
+    sleep(2);
+    fprintf(stderr, "of %d ranks, lowest %d\n", c.ranks, lowest);
+    sp_comm_abort(&c, 7);
 }
 
 static void go_wrong(sp_comm *c, const char *how)
@@ -126,6 +195,8 @@ static void go_wrong(sp_comm *c, const char *how)
         sp_comm_close(c);
         return;
     }
+    if (strcmp(how, "late") == 0)
+        send_late(c);
     wait_for_rank_1(c);
 }
 
@@ -134,6 +205,8 @@ int main(int argc, char **argv)
     const char *scenario = argc > 1 ? argv[1] : "everything";
     sp_comm *c;
 
+    if (strcmp(scenario, "unopened") == 0)
+        begin_late();
     if (sp_comm_open(&c) != SP_OK) {
         fprintf(stderr, "%s\n", sp_last_error());
         return 2;

@@ -22,6 +22,12 @@ void check_orders(sp_comm *c);
 
 void check_agreement(sp_comm *c);
 
+/* That steps allocate nothing after the first. */
+void check_steps(sp_comm *c);
+
+/* Calls of malloc and calloc, without those within MPI. */
+int allocations(void);
+
 /* Two ranks a host. */
 void check_nodes(sp_comm *c);
 

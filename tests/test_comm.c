@@ -25,7 +25,7 @@ START_TEST(one_rank)
     static const size_t sizes[] = { 4 }, offsets[] = { 2 };
     sp_comm *c;
     float x[2] = { 1, 2 };
-    char all[7] = "......";
+    char all[7] = "......", name[SP_RANK_NAME];
 
     ck_assert_int_eq(sp_comm_open(&c), SP_OK);
     ck_assert_int_eq(sp_comm_rank(c), 0);
@@ -37,7 +37,10 @@ START_TEST(one_rank)
     ck_assert(*sp_comm_host(c));
     ck_assert_int_eq(sp_op_wait(c, sp_sum_floats(c, on, x, 2)), SP_OK);
     ck_assert(x[0] == 1 && x[1] == 2);
-    ck_assert(sp_op_done(c, sp_barrier(c, on)));
+    ck_assert_int_eq(sp_op_wait(c, sp_barrier(c, on)), SP_OK);
+    ck_assert(sp_agreed(c)); /* always with itself */
+    ck_assert(strncmp(sp_rank_name(c, SP_ALL, 0, name), "rank 0 (", 8) == 0);
+    ck_assert_ptr_nonnull(strstr(name, sp_comm_host(c)));
     ck_assert_int_eq(
         sp_op_wait(c, sp_gather_packets(c, on, "abcd", sizes, offsets, all)),
         SP_OK);
@@ -59,9 +62,11 @@ END_TEST
 START_TEST(no_comm)
 {
     double x = 3;
-    char all[3] = "..";
+    char all[3] = "..", name[SP_RANK_NAME];
 
     ck_assert_int_eq(sp_comm_ranks(NULL), 1);
+    ck_assert_str_eq(sp_rank_name(NULL, SP_NODE, 0, name),
+                     "rank 0 (this host)");
     ck_assert_int_eq(sp_op_wait(NULL, sp_sum_doubles(NULL, on, &x, 1)), SP_OK);
     ck_assert(x == 3);
     ck_assert_int_eq(sp_op_wait(NULL, sp_gather_all(NULL, on, "ab", 2, all)),
@@ -78,6 +83,7 @@ START_TEST(one_agrees_with_itself)
     ck_assert_int_eq(sp_agree(NULL, SP_OK), SP_OK);
     ck_assert_int_eq(sp_agree(NULL, sp_fail(SP_EDATA, "no data")), SP_EDATA);
     ck_assert_str_eq(sp_last_error(), "no data");
+    ck_assert(sp_agreed(NULL));
 }
 END_TEST
 

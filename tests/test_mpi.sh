@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Operations between ranks under mpirun, and jobs of which one rank goes wrong.
-#   test_mpi.sh COMM_RANKS      status 77: skipped, there is no mpirun
+#   test_mpi.sh COMM_RANKS REFUSE_RANKS     77: skipped, there is no mpirun
 set -u
 ranks=$(realpath "$1")
+refuse=$(realpath "$2")
 command -v mpirun >/dev/null || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -55,16 +56,40 @@ goes_wrong() {
 }
 
 goes_wrong 3 stops
-said 'rank 0: dense: waited 1 s for rank 1 \(host .*\), which has not answered'
+said 'rank 0: dense: waited 1 s for rank 1 \([^)]*\), which has not answered$' \
+  'rank 2: dense: waited 1 s for rank 1 \([^)]*\), which has not answered$'
 goes_wrong 3 computes
 said 'rank 0: dense: waited 1 s for rank 1 \(.*\), which is still at operation ([0-9]+) of ([0-9]+)'
 goes_wrong 2 differs
 said 'rank [01]: rank [01] \(.*\) sent|MPI_Test failed: .*truncated'
 goes_wrong 2 unclosed
 said 'sprat: check: waited 1 s for rank 1 \(.*\), which is still at operation'
+# What comes too late is not received into arrays that nobody keeps.
+goes_wrong 2 late
+said 'rank 0: "\.\."; save: waited 1 s for rank 1'
+# MPI that begins too late finds what it was given.
+goes_wrong 2 unopened
+said 'MPI has not begun within 0.2 s' 'of 2 ranks, lowest -5'
 job 30 3 dies
 [ $status -ne 0 ] && [ $status -ne 124 ] || fault "status $status: rank 1 dies"
 said 'signal 9'
+
+# refused SCENARIO STATUS MESSAGES: how an error is told, and ends the job.
+refused() {
+  timeout --kill-after=2 15 mpirun -n 3 "$refuse" "$1" >out 2>err </dev/null
+  status=$?
+  [ $status -eq "$2" ] || fault "status $status, want $2: $1"
+  [ "$(grep -c '^sprat: ' err)" -eq "$3" ] || fault "want $3 message(s): $1"
+}
+
+refused together 2 1
+said '^sprat: rank 1 \([^)]*\): no disk$'
+refused differ 1 1
+said '^sprat: it: rank 1 differs from rank 0'
+refused stopped 2 1
+said '^sprat: stopped by all$'
+refused alone 1 1
+said '^sprat: rank 1 \([^)]*\): no disk$'
 
 [ $failed -eq 0 ] || exit 1
 echo "all as it should be"

@@ -87,9 +87,10 @@ void sp_say(const char *fmt, ...) SP_PRINTF(1, 2);
 /* Say sp_last_error() and give the exit status of a failure before step 0. */
 int sp_refuse(sp_err e);
 
-/* The same for a verb on several ranks, where one speaks for all. After
- * SP_EPEER the ranks are no longer together: says so and ends all of them with
- * SP_EXIT_FAILED. */
+/* The same for a verb on several ranks. An error that they have agreed on
+ * (sp_agreed()) is said by one for all; gives SP_EXIT_FAILED for SP_EPEER. Of
+ * another one the others may not know: says it here, with the rank's name, and
+ * ends all ranks with SP_EXIT_FAILED. */
 int sp_refuse_all(const sp_args *a, sp_err e);
 
 /* Say that a word is unknown, with the nearest one if there is any; `what` is

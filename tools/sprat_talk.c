@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "dist/agree.h"
 #include "sprat.h"
 
 void sp_say(const char *fmt, ...)
@@ -33,16 +34,24 @@ int sp_refuse(sp_err e)
 
 int sp_refuse_all(const sp_args *a, sp_err e)
 {
-    if (e == SP_EPEER || sp_comm_rank(a->comm) == 0)
-        sp_refuse(e);
-    if (e == SP_EPEER && sp_comm_ranks(a->comm) > 1) {
-        fflush(NULL);
-        /* The first rank writes down how the run ended. */
-        if (sp_comm_rank(a->comm) != 0)
-            nanosleep(&(struct timespec){ .tv_sec = 2 }, NULL);
-        sp_comm_abort(a->comm, SP_EXIT_FAILED);
+    int rank = sp_comm_rank(a->comm);
+    const char *text = sp_last_error();
+    char name[SP_RANK_NAME];
+
+    /* To stop is something that ranks do in one step. */
+    if (sp_agreed(a->comm) || e == SP_ESTOPPED) {
+        if (rank == 0)
+            sp_refuse(e);
+        return e == SP_EPEER ? SP_EXIT_FAILED : SP_EXIT_USAGE;
     }
-    return SP_EXIT_USAGE;
+    sp_say("%s: %s", sp_rank_name(a->comm, SP_ALL, rank, name),
+           *text ? text : sp_strerror(e));
+    /* Ranks that miss the same one find out together, and the first of them
+     * writes down how the run ended. */
+    if (e == SP_EPEER && rank != 0)
+        nanosleep(&(struct timespec){ .tv_sec = 2 }, NULL);
+    sp_comm_abort(a->comm, SP_EXIT_FAILED);
+    return SP_EXIT_FAILED;
 }
 
 /* All candidates as "a, b, c", as far as they fit. */

@@ -17,13 +17,14 @@ typedef struct sp_comm sp_comm;
  * that was started as one of several ranks. */
 SP_MUST sp_err sp_comm_open(sp_comm **out);
 
-/* Leave. Collective, when all ranks have done the same operations up to here;
- * after an error that the others do not share, sp_comm_abort(). NULL is
- * allowed. */
+/* Leave. Collective (it begins with a barrier), when all ranks have done the
+ * same operations up to here; after an error that the others do not share,
+ * sp_comm_abort(). NULL is allowed. */
 void sp_comm_close(sp_comm *c);
 
-/* End all ranks at once with an exit status; does not return. Not
- * collective. */
+/* End all ranks at once with an exit status; does not return. Not collective:
+ * one rank's call is enough. With NULL, or in a job of one, only this process
+ * ends, after what it has printed. */
 void sp_comm_abort(sp_comm *c, int status);
 
 int sp_comm_rank(const sp_comm *c);  /* 0 for NULL */

@@ -25,12 +25,15 @@ typedef struct state {
 /* The error of rank `first` reaches all; `text` has its bytes there. */
 static sp_err hand_round(sp_comm *c, int first, state its, char *text)
 {
+    char name[SP_RANK_NAME];
+
     SP_TRY(sp_op_wait(c, sp_broadcast(c, check, first, text, its.bytes)));
     text[its.bytes - 1] = '\0';
+    c->agreed = true;
     if (c->rank == first)
         return sp_fail((sp_err)its.e, "%s", text);
-    return sp_fail((sp_err)its.e, "rank %d (%s): %s", first, c->hosts[first],
-                   text);
+    return sp_fail((sp_err)its.e, "%s: %s",
+                   sp_rank_name(c, SP_ALL, first, name), text);
 }
 
 static sp_err first_error(sp_comm *c, state *all, char *own)
@@ -74,6 +77,8 @@ sp_err sp_agree(sp_comm *c, sp_err e)
     free(text);
     return e;
 }
+
+bool sp_agreed(const sp_comm *c) { return sp_comm_ranks(c) == 1 || c->agreed; }
 
 /* ---- Texts ------------------------------------------------------------- */
 
@@ -149,12 +154,13 @@ typedef struct difference {
 static void show_line(sp_text *out, const difference *d, int rank,
                       const char *line)
 {
+    char name[SP_RANK_NAME];
+
+    sp_rank_name(d->comm, SP_ALL, rank, name);
     if (*line)
-        sp_text_add(out, "\"%.*s\" on rank %d (%s)", line_length(line), line,
-                    rank, d->comm->hosts[rank]);
+        sp_text_add(out, "\"%.*s\" on %s", line_length(line), line, name);
     else
-        sp_text_add(out, "no such line on rank %d (%s)", rank,
-                    d->comm->hosts[rank]);
+        sp_text_add(out, "no such line on %s", name);
 }
 
 /* Say what differs, by both texts. */
@@ -172,8 +178,10 @@ static sp_err tell(const difference *d, const char *zero, const char *other)
     sp_text_add(&t, ", ");
     show_line(&t, d, d->rank, b);
     e = sp_text_check(&t);
-    if (e == SP_OK)
+    if (e == SP_OK) {
         e = sp_fail(SP_EPEER, "%s", sp_text_string(&t));
+        d->comm->agreed = true;
+    }
     sp_text_free(&t);
     return e;
 }

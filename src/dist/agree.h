@@ -1,4 +1,6 @@
-/* Agreement: ranks that fail, fail together and with one message. */
+/* Agreement: ranks that fail, fail together and with one message. (All-gathers
+ * and broadcasts of what is compared; nothing to do with consensus among ranks
+ * that may be lost: a lost rank ends the job.) */
 #ifndef SP_DIST_AGREE_H
 #define SP_DIST_AGREE_H
 
@@ -9,6 +11,13 @@
  * " before it on the others. Collective over all ranks. In a job of one: `e`.
  * Errors: SP_EPEER besides. */
 SP_MUST sp_err sp_agree(sp_comm *c, sp_err e);
+
+/* Whether the error that a caller has is that of all ranks: sp_agree() or
+ * sp_agree_text() has returned one, and no operation has begun since. Then one
+ * rank may tell it for all, and they part as ranks do that are done. Otherwise
+ * the others may not know, and wait: tell it here, then sp_comm_abort(). True
+ * in a job of one. */
+bool sp_agreed(const sp_comm *c);
 
 /* Whether a text, `what` by name, is the same on all ranks. If not, SP_EPEER
  * on all: which ranks differ from rank 0, and the first line in which the

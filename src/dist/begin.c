@@ -1,6 +1,5 @@
 /* Beginning operations, and waiting for them. */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/half.h"
@@ -46,20 +45,15 @@ static void add_halfs(size_t bytes, const void *b, void *a)
 /* Begin what `what` describes; its group and so on are filled in. */
 static sp_pending *begin(sp_comm *c, sp_on on, sp_pending what)
 {
-    sp_pending *p;
-
     assert(sp_group_rank(c, on.group) >= 0 && "not in the group");
+    if (c)
+        c->agreed = false;
     if (sp_group_ranks(c, on.group) == 1)
         return (sp_pending *)&done;
-    p = malloc(sizeof *p);
-    if (!p)
-        return NULL;
-    *p = what;
-    p->on = on;
-    p->rank = c->group[on.group].rank;
-    p->ranks = c->group[on.group].ranks;
-    c->carrier->begin(c->team, p);
-    return p;
+    what.on = on;
+    what.rank = c->group[on.group].rank;
+    what.ranks = c->group[on.group].ranks;
+    return c->carrier->begin(c->team, &what);
 }
 
 sp_pending *sp_sum_floats(sp_comm *c, sp_on on, float *x, size_t n)
@@ -172,11 +166,6 @@ sp_pending *sp_swap(sp_comm *c, sp_on on, int peer, const void *send,
 sp_pending *sp_barrier(sp_comm *c, sp_on on)
 {
     return begin(c, on, (sp_pending){ .script = &sp_script_barrier });
-}
-
-bool sp_op_done(sp_comm *c, const sp_pending *p)
-{
-    return !p || p == &done || c->carrier->done(c->team, p);
 }
 
 sp_err sp_op_wait(sp_comm *c, sp_pending *p)

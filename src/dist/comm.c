@@ -1,5 +1,6 @@
 /* Joining the other ranks, and who belongs with whom. */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,9 +182,23 @@ void sp_comm_timeout(sp_comm *c, double seconds)
         c->timeout = seconds;
 }
 
-void sp_comm_piece(sp_comm *c, size_t bytes) { c->piece = bytes; }
+void sp_comm_piece(sp_comm *c, size_t bytes)
+{
+    assert(bytes <= SP_PIECE && "scratch is made for no more");
+    c->piece = bytes;
+}
 
 const char *sp_comm_host(const sp_comm *c) { return c ? c->host : "this host"; }
+
+const char *sp_rank_name(const sp_comm *c, sp_group g, int rank,
+                         char out[SP_RANK_NAME])
+{
+    int world = c ? c->group[g].world[rank] : rank;
+
+    snprintf(out, SP_RANK_NAME, "rank %d (%s)", world,
+             c ? c->hosts[world] : sp_comm_host(c));
+    return out;
+}
 
 const sp_ledger *sp_comm_ledger(const sp_comm *c)
 {

@@ -1,4 +1,5 @@
-/* Operations between ranks. All MPI calls are made by one thread of the
+/* Operations between ranks, which are MPI's non-blocking collectives in all but
+ * how they are carried out. All MPI calls are made by one thread of the
  * communicator's own, never a blocking one; other threads queue to it and
  * wait. Open MPI 4.1 makes no progress in the background, so that thread is
  * what lets an exchange go on while the others compute.
@@ -22,7 +23,7 @@
 #include "dist/ledger.h"
 #include "sprat/dist.h"
 
-/* Who takes part. */
+/* Who takes part; MPI would have a communicator for each. */
 typedef enum sp_group {
     SP_ALL,
     SP_NODE,    /* the ranks of one host, its leader (lowest rank) first */
@@ -31,7 +32,7 @@ typedef enum sp_group {
 } sp_group;
 
 /* Where an operation belongs: operations of different channels may be begun in
- * different orders on different ranks. */
+ * different orders on different ranks, as in duplicated communicators. */
 typedef enum sp_channel { SP_CHANNEL_MAIN, SP_CHANNEL_GATHER } sp_channel;
 
 typedef struct sp_on {
@@ -56,54 +57,68 @@ void sp_comm_timeout(sp_comm *c, double seconds);
 /* The host's name, for messages. */
 const char *sp_comm_host(const sp_comm *c);
 
+/* Bytes of a rank's name, at most, with its end. */
+enum { SP_RANK_NAME = 96 };
+
+/* "rank 3 (node2)", in `out`: what messages call a rank of a group, by its
+ * place among all ranks. Returns out. */
+const char *sp_rank_name(const sp_comm *c, sp_group g, int rank,
+                         char out[SP_RANK_NAME]);
+
+/* Ranks that a launcher has started, by its environment variable, which is
+ * *variable; 0 when one has, but does not tell how many. Without: 1, NULL. */
+int sp_launched(const char **variable);
+
 /* What went over MPI so far, of operations that are done: to be read while none
  * is under way. */
 const sp_ledger *sp_comm_ledger(const sp_comm *c);
 
 /* ---- Operations -------------------------------------------------------- */
 
-/* An operation under way; NULL: it could not be begun, which sp_op_wait()
- * tells. */
+/* An operation under way (MPI's request); NULL: it could not be begun, which
+ * sp_op_wait() tells. They are used again, so that a program that does the same
+ * over and over allocates only at first. */
 typedef struct sp_pending sp_pending;
 
-/* x becomes the sum over the ranks, with the same bits on each and each time,
- * whoever comes first; of halfs, every addition rounds. */
+/* All-reduce: x becomes the sum over the ranks, with the same bits on each and
+ * each time, whoever comes first; of halfs, every addition rounds. */
 sp_pending *sp_sum_floats(sp_comm *c, sp_on on, float *x, size_t n);
 sp_pending *sp_sum_halfs(sp_comm *c, sp_on on, uint16_t *x, size_t n);
 sp_pending *sp_sum_doubles(sp_comm *c, sp_on on, double *x, size_t n);
 sp_pending *sp_max_doubles(sp_comm *c, sp_on on, double *x, size_t n);
 
-/* The sum reaches rank 0 of the group only; x of others is scratch then. */
+/* Reduce: the sum reaches rank 0 of the group only; x of others is scratch
+ * then. */
 sp_pending *sp_reduce_floats(sp_comm *c, sp_on on, float *x, size_t n);
 
-/* `bytes` of rank `root` of the group reach all. */
+/* Broadcast: `bytes` of rank `root` of the group reach all. */
 sp_pending *sp_broadcast(sp_comm *c, sp_on on, int root, void *x, size_t bytes);
 
-/* `bytes` of every rank, in their order, at `all`. */
+/* All-gather: `bytes` of every rank, in their order, at `all`. */
 sp_pending *sp_gather_all(sp_comm *c, sp_on on, const void *x, size_t bytes,
                           void *all);
 
-/* Packets of different sizes: sizes[r] bytes of rank r of the group, known to
- * all, stand at all + offsets[r]; this rank's are at x, or there already. Ranks
- * with size 0 give nothing. Both lists, too, belong to the operation. */
+/* All-gather of packets of different sizes (Allgatherv): sizes[r] bytes of rank
+ * r of the group, known to all, stand at all + offsets[r]; this rank's are at
+ * x, or there already. Ranks with size 0 give nothing. Both lists, too, belong
+ * to the operation. */
 sp_pending *sp_gather_packets(sp_comm *c, sp_on on, const void *x,
                               const size_t *sizes, const size_t *offsets,
                               void *all);
 
-/* Send to one rank of the group and receive from it, or only one of the two
- * (NULL, 0): not collective. The two must swap in the same order. */
+/* Send-receive: send to one rank of the group and receive from it, or only one
+ * of the two (NULL, 0): not collective. The two must swap in the same order. */
 sp_pending *sp_swap(sp_comm *c, sp_on on, int peer, const void *send,
                     size_t send_bytes, void *receive, size_t receive_bytes);
 
-/* Nothing, when all have come. */
+/* Barrier: done when all have come. */
 sp_pending *sp_barrier(sp_comm *c, sp_on on);
 
-/* Whether it is done, without waiting. */
-bool sp_op_done(sp_comm *c, const sp_pending *p);
-
-/* Wait until it is done; it is gone then. Errors: SP_EPEER after the
- * timeout, naming the ranks that have not come and their hosts, or when MPI
- * fails: nothing but sp_comm_abort() can follow then. SP_ENOMEM. */
+/* Wait until it is done; it is gone then. Errors: SP_EPEER after the timeout,
+ * naming the ranks that have not come and their hosts, or when MPI fails;
+ * SP_ENOMEM. After either, on one of several ranks, nothing is sent or received
+ * any more (so that arrays may be freed), all operations fail, and nothing but
+ * sp_comm_abort() can follow. */
 SP_MUST sp_err sp_op_wait(sp_comm *c, sp_pending *p);
 
 #endif

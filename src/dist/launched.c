@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "dist/team.h"
+#include "dist/comm.h"
 
 /* A variable that holds the number of ranks, and one without which it only
  * describes the job around a single process. */

@@ -39,9 +39,9 @@ const char *sp_use_name(sp_use use);
 int64_t sp_ledger_step_bytes(const sp_ledger *l);
 double sp_ledger_step_net(const sp_ledger *l);
 
-/* Bytes that a rank will send, of `ranks`: for its share of a sum of an array
- * of so many bytes (their mean over ranks, where parts are unequal), and to
- * give its own bytes to all. */
+/* Bytes that a rank will send, of `ranks`: for its share of a sum (all-reduce)
+ * of an array of so many bytes (their mean over ranks, where parts are
+ * unequal), and to give its own bytes to all (all-gather). */
 double sp_cost_sum(int ranks, double bytes);
 double sp_cost_gather(int ranks, double own);
 

@@ -1,4 +1,7 @@
-/* What an operation between ranks is made of: rounds of messages.
+/* What an operation between ranks (a collective) is made of: rounds of
+ * point-to-point messages. A script is its algorithm, the schedule of its
+ * messages; a move is one message; a lane is what MPI would have a communicator
+ * for, a group's channel, in which operations match by their order.
  *
  * A round is over when all messages that this rank sends and receives in it
  * are; the others may be rounds ahead or behind. Messages go in pieces of some
@@ -53,11 +56,12 @@ struct sp_pending {
     size_t bytes;    /* of x; of each rank's part in a gather; at own */
     const size_t *sizes, *offsets; /* gather of packets */
     sp_adder add;                  /* what comes in round 0; else NULL */
-    char beat[2];                  /* what a barrier sends and receives */
+    char beat[2];                  /* the payload of a barrier's messages, sent
+                                      and received: none of it matters */
 
     /* The rest belongs to the thread that carries it out. */
     int64_t number;            /* among those of its lane, or to its peer */
-    struct sp_progress *under; /* way */
+    struct sp_progress *under; /* its messages under way; made with it */
     sp_ledger_entry count;
     sp_pending *next;
     bool done; /* under the team's lock, as is what follows */

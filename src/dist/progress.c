@@ -26,7 +26,7 @@ struct sp_progress {
     int round;
     side sides[SP_WAYS];
     char *scratch; /* WINDOW pieces, if anything is added */
-    size_t room;   /* of one of them */
+    int slot;      /* which of its lane's that is */
 };
 
 sp_err sp_mpi_fail(const char *call, int code)
@@ -49,23 +49,41 @@ static void begin_round(struct sp_progress *u)
     }
 }
 
-sp_err sp_progress_begin(sp_pending *p)
+sp_pending *sp_progress_new(void)
 {
+    sp_pending *p = calloc(1, sizeof *p);
     struct sp_progress *u = calloc(1, sizeof *u);
 
-    if (!u)
-        return sp_fail(SP_ENOMEM, "out of memory for an exchange");
+    if (!p || !u) {
+        free(p);
+        free(u);
+        return NULL;
+    }
     p->under = u;
-    begin_round(u);
-    return SP_OK;
+    return p;
 }
 
 void sp_progress_free(sp_pending *p)
 {
-    if (p->under)
-        free(p->under->scratch);
     free(p->under);
-    p->under = NULL;
+    free(p);
+}
+
+void sp_progress_begin(sp_pending *p)
+{
+    struct sp_progress *u = p->under;
+
+    u->round = 0;
+    u->scratch = NULL;
+    for (int way = 0; way < SP_WAYS; way++)
+        u->sides[way].begun = u->sides[way].ended = 0;
+    begin_round(u);
+}
+
+void sp_progress_end(sp_team *t, sp_pending *p)
+{
+    if (p->under->scratch)
+        t->scratch_used[sp_lane(p->on)] &= ~(1u << p->under->slot);
 }
 
 /* Let s->move be what is to go next; false: nothing in this round. */
@@ -94,18 +112,25 @@ static void count(const sp_comm *c, sp_pending *p, int peer, size_t bytes)
         p->count.net += (double)bytes;
 }
 
-/* Room for what is to be added: no piece is larger than a rank's part. */
-static sp_err make_scratch(const sp_team *t, sp_pending *p)
+/* Room for what is to be added. A lane's operations that may be under way at
+ * once get theirs together: of memory that none uses the system gives none. */
+static sp_err find_scratch(sp_team *t, sp_pending *p)
 {
+    const size_t room = (size_t)WINDOW * SP_PIECE;
     struct sp_progress *u = p->under;
-    size_t part = (p->n / (size_t)p->ranks + 1) * p->unit;
+    int lane = sp_lane(p->on);
 
     if (u->scratch)
         return SP_OK;
-    u->room = part < t->comm->piece ? part : t->comm->piece;
-    u->scratch = malloc(WINDOW * u->room);
-    if (!u->scratch)
+    if (!t->scratch[lane])
+        t->scratch[lane] = malloc(SP_ACTIVE * room);
+    if (!t->scratch[lane])
         return sp_fail(SP_ENOMEM, "out of memory for a sum over ranks");
+    u->slot = 0;
+    while (t->scratch_used[lane] >> u->slot & 1)
+        u->slot++;
+    t->scratch_used[lane] |= 1u << u->slot;
+    u->scratch = t->scratch[lane] + (size_t)u->slot * room;
     return SP_OK;
 }
 
@@ -120,10 +145,9 @@ static sp_err post(sp_team *t, sp_pending *p, sp_way way)
     int tag = tag_of(t, p), code;
 
     if (adds)
-        SP_TRY(make_scratch(t, p));
+        SP_TRY(find_scratch(t, p));
     q->at = s->move.at;
-    q->scratch =
-        adds ? p->under->scratch + s->begun % WINDOW * p->under->room : NULL;
+    q->scratch = adds ? p->under->scratch + s->begun % WINDOW * SP_PIECE : NULL;
     q->bytes = (int)bytes;
     q->peer = peer;
     if (way == SP_SEND) {
@@ -158,14 +182,16 @@ static sp_err post_all(sp_team *t, sp_pending *p, sp_way way, bool *moved)
 static sp_err arrived(const sp_team *t, const sp_pending *p, const piece *q,
                       const MPI_Status *status)
 {
+    char name[SP_RANK_NAME];
     int bytes;
 
     MPI_Get_count(status, MPI_BYTE, &bytes);
     if (bytes != q->bytes)
         return sp_fail(SP_EPEER,
-                       "rank %d (%s) sent %d bytes where %d were due: the "
-                       "ranks do not run the same program",
-                       q->peer, t->comm->hosts[q->peer], bytes, q->bytes);
+                       "%s sent %d bytes where %d were due: the ranks do not "
+                       "run the same program",
+                       sp_rank_name(t->comm, SP_ALL, q->peer, name), bytes,
+                       q->bytes);
     if (q->scratch)
         p->add((size_t)bytes, q->scratch, q->at);
     return SP_OK;

@@ -108,13 +108,24 @@ sp_err sp_roll_answer(sp_team *t)
     }
 }
 
+/* Whether a rank has been heard, and what it was told has left. */
+static bool through(sp_roll *r, int peer)
+{
+    int done = 1;
+
+    return r->here[peer] && (MPI_Test(&r->telling[peer], &done,
+                                      MPI_STATUS_IGNORE) != MPI_SUCCESS ||
+                             done);
+}
+
 bool sp_roll_complete(const sp_team *t)
 {
-    int here = 1;
-
-    for (int i = 0; i < t->comm->ranks; i++)
-        here += t->roll->here[i];
-    return here == t->comm->ranks || sp_moment() > t->roll->asked + GRACE;
+    if (sp_moment() > t->roll->asked + GRACE)
+        return true;
+    for (int peer = 0; peer < t->comm->ranks; peer++)
+        if (peer != t->comm->rank && !through(t->roll, peer))
+            return false;
+    return true;
 }
 
 /* What keeps this rank from going on: one of a group's, to `out`. */
@@ -122,9 +133,10 @@ static void name(const sp_team *t, const sp_pending *p, int rank, sp_text *out)
 {
     const sp_roll *r = t->roll;
     int64_t begun = r->heard[rank].words[sp_lane(p->on)];
+    char text[SP_RANK_NAME];
 
-    sp_text_add(out, "%srank %d (host %s), ", out->size ? "; " : "", rank,
-                t->comm->hosts[rank]);
+    sp_text_add(out, "%s%s, ", out->size ? "; " : "",
+                sp_rank_name(t->comm, SP_ALL, rank, text));
     if (!r->here[rank])
         sp_text_add(out, "which has not answered");
     else if (p->script->swaps)

@@ -1,16 +1,18 @@
 /* The messages of each kind of operation.
  *
- * Sum of n numbers over R ranks: the array is cut in R parts; rank r gets part
- * r of all others, nearest below first, and adds them up; then it gives the sum
- * of its part to all. Everyone sends 2 (R - 1) / R of the array in two rounds,
+ * Sum (all-reduce) of n numbers over R ranks: the array is cut in R parts; rank
+ * r gets part r of all others, nearest below first, and adds them up (round 0,
+ * a reduce-scatter); then it gives the sum of its part to all (round 1, an
+ * all-gather). Everyone sends 2 (R - 1) / R of the array in two rounds,
  * and in what order numbers are added follows from their place alone:
  *
  *   three ranks     part 0       part 1       part 2
  *   round 0         0 + 2 + 1    1 + 0 + 2    2 + 1 + 0
  *   round 1         from 0       from 1       from 2
  *
- * Broadcast: the root sends one of R - 1 parts to each, which pass them on to
- * one another.
+ * Reduce: the same, with a gather to rank 0 as its round 1. Broadcast: the root
+ * sends one of R - 1 parts to each (a scatter), which pass them on to one
+ * another (an all-gather). Gather: one round of it.
  *
  * In step i, rank r sends to r + 1 + i and receives from r - 1 - i: no two send
  * to the same rank at once.

@@ -32,8 +32,16 @@ bool sp_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, double moment)
 
 static void free_team(sp_team *t)
 {
-    for (int i = 0; i < SP_LANES; i++)
+    while (t->spare) {
+        sp_pending *p = t->spare;
+
+        t->spare = p->next;
+        sp_progress_free(p);
+    }
+    for (int i = 0; i < SP_LANES; i++) {
         free(t->swaps[i]);
+        free(t->scratch[i]);
+    }
     sp_roll_free(t->roll);
     pthread_cond_destroy(&t->change);
     pthread_cond_destroy(&t->work);
@@ -67,21 +75,11 @@ static int start(sp_team *t)
     return failed;
 }
 
-/* What needs the number of ranks. */
-static sp_err make_room(sp_team *t)
-{
-    for (int i = 0; i < SP_LANES; i++) {
-        t->swaps[i] = calloc((size_t)t->comm->ranks, sizeof *t->swaps[i]);
-        if (!t->swaps[i])
-            return sp_fail(SP_ENOMEM, "out of memory");
-    }
-    return sp_roll_new(t);
-}
-
 /* Wait until the thread has begun MPI. One that hangs in there keeps what it
- * was given. */
+ * was given: team and communicator stay as they are. */
 static sp_err await_opening(sp_team *t)
 {
+    sp_comm *c = t->comm;
     double end = sp_moment() + t->comm->timeout;
     bool opened;
     sp_err e;
@@ -100,8 +98,9 @@ static sp_err await_opening(sp_team *t)
                        t->comm->timeout);
     }
     if (e == SP_OK)
-        return make_room(t);
+        return SP_OK;
     pthread_join(t->thread, NULL);
+    c->team = NULL;
     sp_fail(e, "%s", t->text);
     free_team(t);
     return e;
@@ -126,39 +125,59 @@ static void team_close(sp_team *t)
     free_team(t);
 }
 
-static void team_begin(sp_team *t, sp_pending *p)
+/* One that was used before, or a new one. With the lock. */
+static sp_pending *take_spare(sp_team *t)
+{
+    sp_pending *p = t->spare;
+
+    if (!p)
+        return sp_progress_new();
+    t->spare = p->next;
+    return p;
+}
+
+static void queue(sp_team *t, sp_pending *p)
 {
     int lane = sp_lane(p->on);
 
-    pthread_mutex_lock(&t->lock);
     p->number =
         p->script->swaps ? t->swaps[lane][p->peer]++ : t->numbers[lane]++;
     *t->last = p;
     t->last = &p->next;
     pthread_cond_signal(&t->work);
-    pthread_mutex_unlock(&t->lock);
 }
 
-static bool team_done(sp_team *t, const sp_pending *p)
+static sp_pending *team_begin(sp_team *t, const sp_pending *what)
 {
-    bool done;
+    sp_pending *p;
 
     pthread_mutex_lock(&t->lock);
-    done = p->done;
+    p = take_spare(t);
+    if (p) {
+        struct sp_progress *under = p->under;
+
+        *p = *what;
+        p->under = under;
+        queue(t, p);
+    }
     pthread_mutex_unlock(&t->lock);
-    return done;
+    return p;
 }
 
-/* Find out who keeps an operation waiting. With the lock. */
-static sp_err find_missing(sp_team *t, const sp_pending *p)
+/* Find out who keeps an operation waiting, and end all. Should the thread hang
+ * in a call of MPI, that is its last one. With the lock. */
+static sp_err give_up(sp_team *t, const sp_pending *p)
 {
     double end = sp_moment() + ROLL_TIME;
 
-    t->calling = true;
+    if (!t->missed)
+        t->missed = p;
     pthread_cond_signal(&t->work);
-    while (!t->called && sp_wait_until(&t->change, &t->lock, end))
+    while (t->e == SP_OK && sp_wait_until(&t->change, &t->lock, end))
         ;
-    return sp_roll_blame(t, p, t->comm->timeout);
+    if (t->e == SP_OK)
+        sp_team_break(t, sp_roll_blame(t, p, t->comm->timeout));
+    return t->e;
 }
 
 static sp_err team_wait(sp_team *t, sp_pending *p)
@@ -172,14 +191,12 @@ static sp_err team_wait(sp_team *t, sp_pending *p)
     while (!p->done && sp_wait_until(&t->change, &t->lock, end))
         ;
     t->waiting--;
-    if (p->done) {
-        e = p->e;
-        if (e != SP_OK)
-            sp_fail(e, "%s", t->text);
-        else
-            free(p);
+    e = p->done ? p->e : give_up(t, p);
+    if (e == SP_OK) {
+        p->next = t->spare;
+        t->spare = p;
     } else {
-        e = find_missing(t, p);
+        sp_fail(e, "%s", t->text); /* MPI may still have its messages */
     }
     pthread_mutex_unlock(&t->lock);
     return e;
@@ -198,8 +215,8 @@ static void team_abort(sp_team *t, int status)
     _exit(status);
 }
 
-static const sp_carrier over_mpi = { team_begin, team_done, team_wait,
-                                     team_close, team_abort };
+static const sp_carrier over_mpi = { team_begin, team_wait, team_close,
+                                     team_abort };
 
 sp_err sp_team_open(sp_comm *c, int expected, const char *variable, int *lowest)
 {
@@ -208,16 +225,17 @@ sp_err sp_team_open(sp_comm *c, int expected, const char *variable, int *lowest)
     if (!t)
         return sp_fail(SP_ENOMEM, "out of memory");
     t->comm = c;
-    t->opening = (sp_opening){ t, expected, variable, lowest };
+    t->opening = (sp_opening){ t, expected, variable, 0 };
     prepare(t);
     if (start(t) != 0) {
         free_team(t);
         return sp_fail(SP_EPEER, "cannot start a thread for MPI: the limit of "
                                  "processes (ulimit -u) may be reached");
     }
-    SP_TRY(await_opening(t));
     c->team = t;
     c->carrier = &over_mpi;
+    SP_TRY(await_opening(t));
+    *lowest = t->opening.lowest;
     return SP_OK;
 }
 

@@ -3,10 +3,9 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum {
-    ACTIVE = 4,    /* operations of a lane under way; enough that one goes on
-                     while another is between its rounds */
     LOOKS = 200,   /* that find nothing new, before making room for others */
     YIELDS = 2000, /* before sleeping in between */
     LINGERS = 25   /* with nothing under way: what MPI has taken may need some
@@ -41,7 +40,7 @@ static sp_err find_neighbours(sp_team *t, int *lowest)
     return SP_OK;
 }
 
-static sp_err set_up(const sp_opening *o)
+static sp_err set_up(sp_opening *o)
 {
     sp_team *t = o->team;
     sp_comm *c = t->comm;
@@ -61,10 +60,10 @@ static sp_err set_up(const sp_opening *o)
                        o->expected, o->variable, c->ranks);
     MPI_Comm_get_attr(t->world, MPI_TAG_UB, &bound, &found);
     t->tags = ((found ? *bound : 32767) - 1) / (2 * SP_LANES) - 1;
-    return find_neighbours(t, o->lowest);
+    return find_neighbours(t, &o->lowest);
 }
 
-static sp_err begin_mpi(const sp_opening *o)
+static sp_err begin_mpi(sp_opening *o)
 {
     int before, provided;
     sp_err e;
@@ -85,11 +84,22 @@ static sp_err begin_mpi(const sp_opening *o)
     return e;
 }
 
-/* Nothing goes any more. */
-static void break_off(sp_team *t, sp_err e)
+/* What needs the number of ranks. */
+static sp_err make_room(sp_team *t)
+{
+    for (int i = 0; i < SP_LANES; i++) {
+        t->swaps[i] = calloc((size_t)t->comm->ranks, sizeof *t->swaps[i]);
+        if (!t->swaps[i])
+            return sp_fail(SP_ENOMEM, "out of memory");
+    }
+    return sp_roll_new(t);
+}
+
+void sp_team_break(sp_team *t, sp_err e)
 {
     t->e = e;
     snprintf(t->text, sizeof t->text, "%s", sp_last_error());
+    pthread_cond_broadcast(&t->change);
 }
 
 static void finish(sp_team *t, sp_pending *p, sp_err e)
@@ -116,7 +126,7 @@ static void take_up(sp_team *t)
         sp_pending *p = *at;
         int lane = sp_lane(p->on);
 
-        if (!p->script->swaps && t->lanes_under_way[lane] == ACTIVE) {
+        if (!p->script->swaps && t->lanes_under_way[lane] == SP_ACTIVE) {
             at = &p->next;
             continue;
         }
@@ -126,9 +136,7 @@ static void take_up(sp_team *t)
         end = &p->next;
         if (!p->script->swaps)
             t->lanes_under_way[lane]++;
-        sp_err e = sp_progress_begin(p);
-        if (e != SP_OK)
-            break_off(t, e);
+        sp_progress_begin(p);
     }
     t->last = &t->begun;
     while (*t->last)
@@ -167,7 +175,7 @@ static sp_err carry_on(sp_team *t, bool *moved, sp_pending **over)
         *at = p->next;
         p->next = *over;
         *over = p;
-        sp_progress_free(p);
+        sp_progress_end(t, p);
         if (!p->script->swaps)
             t->lanes_under_way[sp_lane(p->on)]--;
     }
@@ -190,29 +198,27 @@ static bool look(sp_team *t)
         finish(t, p, SP_OK);
     }
     if (e != SP_OK)
-        break_off(t, e);
+        sp_team_break(t, e);
     return moved;
 }
 
-/* What there is of a roll call. */
+/* What there is of a roll call. When one of this rank's own is over, so is all
+ * else. */
 static void call_roll(sp_team *t, double *looked)
 {
-    bool ask = t->calling && !t->called;
     sp_err e = SP_OK;
 
-    if (!ask && t->active && sp_moment() < *looked + ANSWERS)
+    if (!t->missed && t->active && sp_moment() < *looked + ANSWERS)
         return;
     *looked = sp_moment();
-    if (ask)
+    if (t->missed)
         e = sp_roll_ask(t);
     if (e == SP_OK)
         e = sp_roll_answer(t);
+    if (e == SP_OK && t->missed && sp_roll_complete(t))
+        e = sp_roll_blame(t, t->missed, t->comm->timeout);
     if (e != SP_OK)
-        break_off(t, e);
-    if (ask && (e != SP_OK || sp_roll_complete(t))) {
-        t->called = true;
-        pthread_cond_broadcast(&t->change);
-    }
+        sp_team_break(t, e);
 }
 
 /* Leave the core to those who compute, unless somebody waits. */
@@ -220,7 +226,7 @@ static void rest(sp_team *t, int looks)
 {
     double time = NAP;
 
-    if (!t->active && !t->calling && looks > LINGERS)
+    if (!t->active && looks > LINGERS)
         time = IDLE;
     else if (t->waiting && looks > YIELDS)
         time = SHORT_NAP;
@@ -237,7 +243,7 @@ static void rest(sp_team *t, int looks)
 /* Whether something else is to be done at once. */
 static bool wanted(const sp_team *t)
 {
-    return t->closing || t->aborting || (t->calling && !t->called) ||
+    return t->closing || t->aborting || (t->missed && t->e == SP_OK) ||
            (t->begun && !t->active);
 }
 
@@ -254,11 +260,12 @@ static void work(sp_team *t)
             t->aborting = false;
         }
         take_up(t);
-        looks = look(t) ? 0 : looks + 1;
-        call_roll(t, &looked);
+        looks = t->e == SP_OK && look(t) ? 0 : looks + 1;
+        if (t->e == SP_OK)
+            call_roll(t, &looked);
         if (t->e != SP_OK)
             fail_all(t);
-        if (looks > 0 && !wanted(t))
+        if ((looks > 0 || t->e != SP_OK) && !wanted(t))
             rest(t, looks);
     }
 }
@@ -270,8 +277,10 @@ void *sp_thread(void *opening)
     sp_err e = begin_mpi(o);
 
     pthread_mutex_lock(&t->lock);
+    if (e == SP_OK)
+        e = make_room(t);
     if (e != SP_OK)
-        break_off(t, e);
+        sp_team_break(t, e);
     t->opened = true;
     pthread_cond_broadcast(&t->change);
     if (e == SP_OK) {
