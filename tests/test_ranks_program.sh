@@ -75,6 +75,19 @@ state() { (cd "$1/checkpoints/last" && sha256sum ./*.safetensors); }
 # The processes of the ranks: children of what mpirun has started.
 ranks_of() { pgrep -P "$1" -x sprat; }
 
+# The process of one rank, as the launcher has told it: rank_of MPIRUN RANK
+rank_of() {
+  local pid
+  for pid in $(ranks_of "$1"); do
+    tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null |
+      grep -qx "OMPI_COMM_WORLD_RANK=$2" && echo "$pid"
+  done
+}
+
+once() { # once PATTERN: of all ranks one says it
+  [ "$(grep -cE -- "$1" err)" -eq 1 ] || fault "want one message with: $1"
+}
+
 # begin RUN RANKS ARGUMENT...: in the background, as $mpi; waits until step 5.
 begin() {
   local run=$1 n=$2 i
@@ -154,7 +167,7 @@ check_signal() {
 gone() {
   local i
   begin "$1" 3 train text.yaml train.epochs=100000 dist.timeout_s=2
-  kill "-$2" "$(ranks_of $mpi | sed -n 2p)"
+  kill "-$2" "$(rank_of $mpi 1)" || fault "there is no rank 1"
   for i in $(seq 150); do
     kill -0 $mpi 2>/dev/null || break
     sleep 0.1
@@ -194,19 +207,20 @@ check_full() {
 # Killed at five moments, and gone on from each time: the bits are those of a
 # run that never was.
 check_kill() {
-  local i=0 want step
-  job 0 -n 4 "$sprat" train text.yaml --run whole
-  begin parts 4 train text.yaml
+  local i=0 met=0 want step
+  job 0 -n 4 "$sprat" train text.yaml train.epochs=6 --run whole
+  begin parts 4 train text.yaml train.epochs=6
   for want in 13 31 58 90 131; do
     while step=$(tail -1 parts/metrics.jsonl | grep -o '"step":[0-9]*');
           [ "${step#*:}" -lt $want ] && kill -0 $mpi 2>/dev/null; do
       sleep 0.02
     done
     kill -9 $(ranks_of $mpi) 2>/dev/null
-    wait $mpi
+    wait $mpi || met=$((met + 1))
     [ $i -eq 4 ] || { mpirun -n 4 "$sprat" resume parts >out 2>err & mpi=$!; }
     i=$((i + 1))
   done
+  [ $met -eq 5 ] || fault "only $met of 5 kills met a job at work"
   job 0 -n 4 "$sprat" resume parts
   [ "$(state parts)" = "$(state whole)" ] ||
     fault "the bits differ from those of a run that never stopped"
@@ -263,6 +277,155 @@ check_bytes() {
   k=$(sed -n '/"bytes"/,/"tensors"/p' dgc/result.json)
   [[ $k = *'"headers": 48,'*'"values": 72,'*'"places": 36,'* ]] ||
     fault "packets are not of 18 entries: $k"
+}
+
+# What rank 0 alone cannot write ends all, with its reason.
+check_metrics() {
+  job 1 --mca btl self,tcp -n 1 bash -c 'ulimit -f 64 && exec "$@"' limited \
+    "$sprat" train text.yaml train.epochs=1000 train.checkpoint_steps=0 \
+    --run run : -n 2 "$sprat" train text.yaml train.epochs=1000 \
+    train.checkpoint_steps=0 --run run
+  once 'metrics.jsonl: File too large'
+  ! grep -q 'not answered' err || fault "ranks were left waiting"
+  ended run failed
+}
+
+# Two copies of the images, one for rank 1 alone.
+images() {
+  local i k
+  base64 -d >grey.png <<'B64'
+iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAAAAABX3VL4AAAADklEQVR42mPgOsEQJQcABCoBS9Oj
+KMcAAAAASUVORK5CYII=
+B64
+  mkdir -p here/set/{train,test}/{a,b}
+  for k in here/set/*/*; do
+    for i in $(seq 40); do cp grey.png "$k/$i.png"; done
+  done
+  cp -r here there
+}
+
+# broken PART: rank 1 cannot read it any more.
+broken() {
+  local i file
+  mpirun -n 1 -x SPRAT_DATA=here "$sprat" train images.yaml --run "$1" : \
+    -n 1 -x SPRAT_DATA=there "$sprat" train images.yaml --run "$1" \
+    >out 2>err </dev/null &
+  mpi=$!
+  for i in $(seq 300); do
+    grep -q '"step":5,' "$1/metrics.jsonl" 2>/dev/null && break
+    sleep 0.1
+  done
+  for file in there/set/"$1"/*/*.png; do echo broken >"$file"; done
+  wait $mpi
+  [ $? -eq 1 ] || fault "want status 1"
+  once 'rank 1 \(.*there/set/'"$1"'/.*png'
+  ended "$1" failed
+}
+
+check_reading() {
+  cat >images.yaml <<'YAML'
+model: {name: mlp}
+data: {name: folder, root: set, channels: 1}
+train: {epochs: 100000, batch: 4, threads: 1}
+log: {every: 1}
+YAML
+  images
+  broken train
+  rm -r here there
+  images
+  broken test
+}
+
+# stopped RANKS FILE OVERRIDE...: and gone on from, has the bits of a run that
+# never was; so have the ranks' own files.
+stopped() {
+  local n=$1
+  shift
+  rm -rf whole parts
+  job 0 -n "$n" "$sprat" train "$@" --run whole
+  job 0 -n "$n" "$sprat" train "$@" train.max_steps=23 --run parts
+  job 0 -n "$n" "$sprat" resume parts train.max_steps=40
+  [ "$(state parts)" = "$(state whole)" ] ||
+    fault "the bits differ from those of a run that never stopped: $*"
+}
+
+check_resume() {
+  cat >norm.yaml <<'YAML'
+model: {name: resnet, depth: 8, width: 0.25}
+data: {name: synthetic, shape: [8, 8, 3], classes: 4, train: 96, test: 16}
+train: {epochs: 9, batch: 8, threads: 1, seed: 3}
+optim: {lr: 0.05, momentum: 0.9}
+compress: {name: dgc, ratio: 0.01, warmup: [0.25], warmup_epochs: 1}
+YAML
+  local steps=train.max_steps=40
+  stopped 4 text.yaml $steps dist.hierarchy=node dist.ranks_per_node=2
+  stopped 3 norm.yaml $steps dist.sync_bn=true
+  stopped 3 text.yaml $steps dist.exchange=merge
+  stopped 4 norm.yaml $steps dist.exchange=merge dist.hierarchy=node \
+    dist.ranks_per_node=2
+}
+
+# Weights with one infinite number, which only a word in rank 1's column meets:
+# what the others encode is as good as ever.
+check_not_finite() {
+  local i exchange end
+  mkdir text
+  for i in $(seq 400); do
+    [ "$i" -ne 330 ] || echo rare
+    echo 'a b c d e'
+  done >text/train.txt
+  head -20 text/train.txt | tee text/valid.txt >text/test.txt
+  cat >rare.yaml <<'YAML'
+model: {name: lstm_lm, hidden: 8, embedding: 8, layers: 1}
+data: {name: text, root: text}
+train: {epochs: 1, batch: 2, bptt: 5, eval_batch: 2, threads: 1}
+optim: {lr: 0.1, momentum: 0.9}
+compress: {name: dgc, ratio: 0.05, warmup: []}
+YAML
+  "$sprat" train rare.yaml train.max_steps=1 --run start >out 2>err ||
+    fault "one rank"
+  cp "$(realpath start/checkpoints/start)/model.safetensors" bad.safetensors
+  # The rare word is the last: its row ends the embedding.
+  end=$(head -c 2000 bad.safetensors | tr '}' '\n' |
+    sed -nE '/"encoder.weight"/s/.*"data_offsets":\[[0-9]+,([0-9]+)\].*/\1/p')
+  i=$(od -An -t u8 -N 8 bad.safetensors)
+  printf '\0\0\200\177' | dd of=bad.safetensors bs=1 conv=notrunc \
+    seek=$((8 + i + end - 4)) 2>err || fault "dd"
+  for exchange in gather merge; do
+    job 4 -n 2 "$sprat" train rare.yaml model.init=bad.safetensors \
+      dist.exchange=$exchange --run $exchange
+    once 'rank 1 .*encoder.*not finite'
+    ended $exchange not_finite
+  done
+}
+
+# Eight ranks of a whole network, two steps: of every matrix a thousandth is
+# sent, 4 bytes a value, 2 a place (no gap needs more), 4 + 4 of headers; all
+# other parameters as they are.
+check_eight() {
+  local config=$configs/cifar10/resnet110.yaml
+  local dense slots entries values places headers sent
+  job 0 -n 8 "$sprat" train "$config" "$configs/dgc.yaml" data.name=synthetic \
+    'data.shape=[32,32,3]' data.train=16 data.test=8 data.augment=none \
+    train.batch=8 train.eval_batch=8 train.max_steps=2 train.threads=1 \
+    'compress.warmup=[]' --run run
+  said out 'batch    8, 1 on each of 8 ranks'
+  "$sprat" info "$config" --json | tr '{' '\n' >tensors
+  read -r dense slots entries <<<"$(sed -nE \
+    's/.*"shape":\[([0-9,]*)\],"params":([0-9]+).*/\1 \2/p' tensors |
+    awk '$1 ~ /,/ { n = $2 / 1000; k += n == int(n) ? n : int(n) + 1; s++
+        next }
+      { d += $2 }
+      END { print d, s, k }')"
+  sent=$(sed -n '/"bytes"/,/"tensors"/p' run/result.json)
+  values=$(sum values <(echo "$sent")) places=$(sum places <(echo "$sent"))
+  headers=$(sum headers <(echo "$sent"))
+  [ "$(sum dense <(echo "$sent"))" -eq $((2 * 4 * dense)) ] &&
+    [ "$headers" -eq $((2 * 8 * slots)) ] &&
+    [ $((2 * places)) -eq "$values" ] &&
+    [ "$values" -le $((2 * 4 * entries)) ] &&
+    [ "$values" -ge $((2 * 4 * entries * 8 / 10)) ] ||
+    fault "$dense numbers, $entries entries in $slots packets: $sent"
 }
 
 name=$1
