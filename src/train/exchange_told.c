@@ -77,6 +77,14 @@ bool sp_exchange_level(const sp_exchange *x, int i, sp_level *out)
     return true;
 }
 
+static const char *coming_together(const sp_exchange *x)
+{
+    if (x->args.compressor->combine[0] != SP_GATHER)
+        return "; packets are summed";
+    return x->args.merge ? "; packets are merged on the way"
+                         : "; packets are gathered";
+}
+
 char *sp_exchange_describe(const sp_exchange *x)
 {
     const sp_exchange_args *a = &x->args;
@@ -91,7 +99,6 @@ char *sp_exchange_describe(const sp_exchange *x)
         sp_text_add(&t, "; the ranks of a host add theirs first, %d hosts",
                     x->leads ? sp_group_ranks(a->comm, SP_LEADERS) : 0);
     if (ranks > 1 && x->packed_count > 0 && a->compressor->encode)
-        sp_text_add(&t, a->merge ? "; packets are merged on the way"
-                                 : "; packets are gathered");
+        sp_text_add(&t, "%s", coming_together(x));
     return t.bytes;
 }
