@@ -191,7 +191,7 @@ sp_err sp_verify(const sp_registry *r, const char *run, int64_t steps,
     if (e == SP_OK)
         e = sp_checkpoint_open_whole(&start, run, "start", comm);
     if (e == SP_OK)
-        e = check_ranks(run, &start.manifest, comm);
+        e = sp_agree(comm, check_ranks(run, &start.manifest, comm));
     if (e == SP_OK)
         e = sp_agree(comm, first_config(&c, r, &start.manifest));
     if (e == SP_OK)
