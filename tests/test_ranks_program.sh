@@ -127,7 +127,7 @@ check_run() {
 
 # What ranks must have in common is compared before step 0.
 check_differ() {
-  job 1 -n 1 "$sprat" train tiny.yaml --run a : \
+  job 2 -n 1 "$sprat" train tiny.yaml --run a : \
     -n 1 "$sprat" train tiny.yaml 'model.hidden=[64]' --run a
   said err 'the configuration.*rank 1' 'hidden'
   mkdir here there
@@ -144,7 +144,7 @@ model: {name: lstm_lm, hidden: 8, embedding: 8}
 data: {name: text, root: text}
 train: {epochs: 1, batch: 2, bptt: 3, threads: 1}
 YAML
-  job 1 -n 1 -x SPRAT_DATA=here "$sprat" train words.yaml --run b : \
+  job 2 -n 1 -x SPRAT_DATA=here "$sprat" train words.yaml --run b : \
     -n 1 -x SPRAT_DATA=there "$sprat" train words.yaml --run b
   said err 'rank 1' 'train'
   job 2 -n 1 -x SPRAT_DATA=here "$sprat" train words.yaml --run c : \
