@@ -161,7 +161,9 @@ static void begin_late(void)
     if (sp_team_open(&c, 2, "a test", &lowest) != SP_EPEER || !c.team)
         abort();
     fprintf(stderr, "%s\n", sp_last_error());
-    sleep(2);
+    for (int i = 0; i < 20 && *(volatile int *)&c.ranks == 1; i++)
+        sleep(1);
+    sleep(1); /* for what comes after the number of ranks */
     fprintf(stderr, "of %d ranks, lowest %d\n", c.ranks, lowest);
     sp_comm_abort(&c, 7);
 }
