@@ -356,63 +356,6 @@ START_TEST(merging_adds)
 }
 END_TEST
 
-/* That entries are not finite is a packet of its own, without any. */
-START_TEST(what_is_not_finite_is_told)
-{
-    sp_wire w = wire(_i, 10);
-    sp_packet p = { .bytes = malloc(sp_wire_room(&w, 1)) };
-    sp_wire_reader r;
-    sp_wire_entry e;
-    bool more = true;
-
-    sp_wire_write_not_finite(&w, &p);
-    ck_assert_uint_eq(sp_packet_size(&p), w.values == SP_HALFS ? 6 : 4);
-    ck_assert_int_eq(sp_wire_open(&r, &w, p.bytes, sp_packet_size(&p)), SP_OK);
-    ck_assert(r.not_finite);
-    ck_assert_int_eq(sp_wire_next(&r, &e, &more), SP_OK);
-    ck_assert(!more);
-    free(p.bytes);
-}
-END_TEST
-
-/* Of a sum that overflows, and of whatever such a packet is merged with. */
-START_TEST(merging_tells_what_is_not_finite)
-{
-    sp_wire w = wire(_i / 2, 10);
-    const uint32_t index = 4;
-    const float value = 3e38f;
-    sp_packet a = packet_of(&w, &index, &value, 1);
-    size_t size = sp_packet_size(&a);
-    sp_packet broken = { .bytes = malloc(2 * size) };
-    sp_packet out = { .bytes = malloc(2 * size) };
-    const sp_packet *with = _i % 2 ? &a : &broken;
-    sp_wire_reader r;
-
-    if (_i % 2)
-        sp_wire_write_not_finite(&w, &broken);
-    else
-        ck_assert_int_eq(
-            sp_wire_merge(&w, a.bytes, size, a.bytes, size, &broken), SP_OK);
-    ck_assert_int_eq(
-        sp_wire_open(&r, &w, broken.bytes, sp_packet_size(&broken)), SP_OK);
-    ck_assert(r.not_finite);
-    for (int order = 0; order < 2; order++) {
-        const sp_packet *x = order ? with : &broken;
-        const sp_packet *y = order ? &broken : with;
-
-        ck_assert_int_eq(sp_wire_merge(&w, x->bytes, sp_packet_size(x),
-                                       y->bytes, sp_packet_size(y), &out),
-                         SP_OK);
-        ck_assert_int_eq(sp_wire_open(&r, &w, out.bytes, sp_packet_size(&out)),
-                         SP_OK);
-        ck_assert(r.not_finite);
-    }
-    free(a.bytes);
-    free(broken.bytes);
-    free(out.bytes);
-}
-END_TEST
-
 /* ---- Foreign bytes ------------------------------------------------------- */
 
 static uint32_t dice(uint64_t round, uint64_t b)
@@ -501,8 +444,6 @@ int main(void)
     tcase_add_loop_test(tc, damage_is_named, 0,
                         sizeof damaged / sizeof *damaged);
     tcase_add_loop_test(tc, merging_adds, 0, 2 * MERGES);
-    tcase_add_loop_test(tc, what_is_not_finite_is_told, 0, KINDS);
-    tcase_add_loop_test(tc, merging_tells_what_is_not_finite, 0, 4);
     tcase_add_loop_test(tc, any_bytes_are_refused_or_read, 0, KINDS);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
