@@ -84,7 +84,7 @@ refused() {
 
 refused together 2 1
 said '^sprat: rank 1 \([^)]*\): no disk$'
-refused differ 1 1
+refused differ 2 1
 said '^sprat: it: rank 1 differs from rank 0'
 refused stopped 2 1
 said '^sprat: stopped by all$'

@@ -88,9 +88,9 @@ void sp_say(const char *fmt, ...) SP_PRINTF(1, 2);
 int sp_refuse(sp_err e);
 
 /* The same for a verb on several ranks. An error that they have agreed on
- * (sp_agreed()) is said by one for all; gives SP_EXIT_FAILED for SP_EPEER. Of
- * another one the others may not know: says it here, with the rank's name, and
- * ends all ranks with SP_EXIT_FAILED. */
+ * (sp_agreed()) is said by one for all. Of another one the others may not know:
+ * says it here, with the rank's name, and ends all ranks with
+ * SP_EXIT_FAILED. */
 int sp_refuse_all(const sp_args *a, sp_err e);
 
 /* Say that a word is unknown, with the nearest one if there is any; `what` is

@@ -42,7 +42,7 @@ int sp_refuse_all(const sp_args *a, sp_err e)
     if (sp_agreed(a->comm) || e == SP_ESTOPPED) {
         if (rank == 0)
             sp_refuse(e);
-        return e == SP_EPEER ? SP_EXIT_FAILED : SP_EXIT_USAGE;
+        return SP_EXIT_USAGE;
     }
     sp_say("%s: %s", sp_rank_name(a->comm, SP_ALL, rank, name),
            *text ? text : sp_strerror(e));
