@@ -117,6 +117,12 @@ check_run() {
     --run far
   said err 'not finite'
   ended far not_finite
+  job 2 -n 2 "$sprat" eval run
+  said err 'eval: is one process'
+  # Packets that would all travel dense are no compression.
+  job 2 -n 8 "$sprat" train tiny.yaml compress.name=dgc compress.ratio=0.3 \
+    --run dense
+  said err 'would compress nothing on 8 ranks'
   # The only rank of a compressor: all of it, and a warning.
   "$sprat" train tiny.yaml compress.name=dgc compress.warmup=[] --run one \
     >out 2>err || fault "dgc on one rank"
@@ -127,6 +133,11 @@ check_run() {
 
 # What ranks must have in common is compared before step 0.
 check_differ() {
+  job 2 -n 1 "$sprat" train tiny.yaml --run a : -n 1 "$sprat" check tiny.yaml
+  said err 'the command: rank 1'
+  job 2 -n 1 "$sprat" train tiny.yaml --run a : \
+    -n 1 "$sprat" train tiny.yaml --run b
+  said err 'the command: rank 1' 'run b' 
   job 2 -n 1 "$sprat" train tiny.yaml --run a : \
     -n 1 "$sprat" train tiny.yaml 'model.hidden=[64]' --run a
   said err 'the configuration.*rank 1' 'hidden'
@@ -160,6 +171,16 @@ check_signal() {
   [ $? -eq 3 ] || fault "SIGUSR1: want status 3"
   ended run stopped
   job 0 -n 3 "$sprat" resume run train.epochs=1
+}
+
+# A folder that is gone is not made anew by halves.
+check_removed() {
+  begin run 2 train text.yaml train.epochs=100000
+  rm -rf run
+  wait $mpi
+  [ $? -eq 1 ] || fault "want status 1"
+  said err 'the run.s folder was removed'
+  [ ! -e run/checkpoints ] || fault "want no half of a run"
 }
 
 # gone NAME SIGNAL: rank 1 gets it; the job ends within the time-out, and its
@@ -245,8 +266,10 @@ check_other() {
 # Two ranks have the same weights whatever the exchange: every hash of a run is
 # reproduced by replaying it.
 check_verify() {
-  job 0 -n 2 "$sprat" train text.yaml --run run
+  job 0 -n 2 "$sprat" train text.yaml train.max_steps=60 --run run
+  job 0 -n 2 "$sprat" resume run train.max_steps=0
   job 0 -n 2 "$sprat" verify run --steps 100
+  said out '1 parameter hash '
   job 2 -n 3 "$sprat" verify run --steps 100
   said err '2 ranks'
 }

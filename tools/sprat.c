@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dist/agree.h"
+
 static const sp_verb *const verbs[] = {
     &sp_verb_train,  &sp_verb_resume, &sp_verb_eval,      &sp_verb_predict,
     &sp_verb_sample, &sp_verb_info,   &sp_verb_check,     &sp_verb_bench,
@@ -87,6 +89,39 @@ static int help(int argc, char **argv)
     return SP_EXIT_DONE;
 }
 
+/* All ranks must have been given the same task; what it is about in detail is
+ * compared later. */
+static sp_err meet(sp_args *a)
+{
+    const sp_verb *v = a->verb;
+    char text[4096];
+    size_t used;
+
+    SP_TRY(sp_comm_open(&a->comm));
+    used = (size_t)snprintf(text, sizeof text, "%s %s\n", v->name,
+                            v->most == 1 ? a->words[0] : "");
+    for (int i = 0; i < SP_FLAGS_MAX && v->flags[i].name; i++)
+        if (a->flags[i] && used < sizeof text)
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "--%s %s\n",
+                                 v->flags[i].name, a->flags[i]);
+    return sp_agree_text(a->comm, "the command", text);
+}
+
+/* One process is enough, and as many would all say the same. */
+static sp_err check_alone(const sp_args *a)
+{
+    const char *variable;
+    int ranks = sp_launched(&variable);
+
+    if (ranks <= 1 || strcmp(a->verb->name, "version") == 0)
+        return SP_OK;
+    return sp_fail(SP_EARG,
+                   "%s: is one process, but was started as one of %d ranks "
+                   "(%s): leave the launcher out",
+                   a->verb->name, ranks, variable);
+}
+
 static int run_ranks(sp_args *a)
 {
     sp_err e;
@@ -94,10 +129,8 @@ static int run_ranks(sp_args *a)
 
     if (a->verb->prepare)
         a->verb->prepare();
-    e = a->verb->ranks ? sp_comm_open(&a->comm) : SP_OK;
-    if (e != SP_OK)
-        return sp_refuse(e);
-    status = a->verb->run(a);
+    e = a->verb->ranks ? meet(a) : check_alone(a);
+    status = e == SP_OK ? a->verb->run(a) : sp_refuse_all(a, e);
     sp_comm_close(a->comm);
     return status;
 }

@@ -179,6 +179,14 @@ static sp_err check_use(sp_exchange *x)
     sp_exchange_set_ratio(x,
                           c->density ? c->density(x->args.own, INFINITY) : 1);
     SP_TRY(sp_packets_resize(x->packets));
+    if (sp_packets_dense(x->packets))
+        return sp_fail(SP_ECONFIG,
+                       "compress.name: %s would compress nothing on %d ranks "
+                       "as it is set: gathering up to %.0f bytes of packets "
+                       "from each costs more than summing %.0f of gradients; "
+                       "lower its density, or choose none",
+                       c->entry.name, x->packed[0].ranks,
+                       sp_packets_most(x->packets), dense);
     if (sp_packets_most(x->packets) >= dense)
         return sp_fail(SP_ECONFIG,
                        "compress.name: %s would compress nothing as it is set: "

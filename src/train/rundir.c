@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,6 +90,18 @@ static sp_err join(sp_rundir *d, sp_comm *c, char text[SIGN_ROOM], sp_err e)
         free(path);
     }
     return sp_agree(c, e);
+}
+
+sp_err sp_rundir_present(const sp_rundir *d)
+{
+    struct stat at;
+
+    if (d->lock < 0 || (fstat(d->lock, &at) == 0 && at.st_nlink > 0))
+        return SP_OK;
+    return sp_fail(SP_EIO,
+                   "%s: the run's folder was removed while it trained: nothing "
+                   "can be saved there; start it anew",
+                   d->path);
 }
 
 void sp_rundir_close(sp_rundir *d)

@@ -112,6 +112,7 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
 {
     lap(t);
     t->save = false;
+    SP_TRY(sp_agree(t->job->comm, sp_rundir_present(&t->dir)));
     SP_TRY(sp_checkpoint_save(&(sp_checkpoint_args){
         .run = t->dir.path,
         .session = &t->session,

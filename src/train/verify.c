@@ -91,11 +91,25 @@ static sp_err step(replay *r)
     return compare(r);
 }
 
+/* The rank that compares has done so at least once. */
+static sp_err check_compared(const replay *r)
+{
+    const sp_trainer *t = &r->trainer;
+
+    if (r->agreed > 0 || !sp_trainer_speaks(t))
+        return SP_OK;
+    return sp_fail(SP_EARG,
+                   "%s: nothing could be compared: by the settings that it "
+                   "began with it ends after %" PRId64
+                   " steps, before its first parameter hash",
+                   t->job->run, t->state.step);
+}
+
 static sp_err replay_steps(replay *r)
 {
     while (r->trainer.state.step < r->steps && !sp_trainer_ended(&r->trainer))
         SP_TRY(step(r));
-    return SP_OK;
+    return sp_agree(r->trainer.job->comm, check_compared(r));
 }
 
 static sp_err read_hashes(replay *r, const char *run)
@@ -174,8 +188,11 @@ static sp_err first_config(sp_config **c, const sp_registry *r,
     free(path);
     if (e == SP_OK)
         e = sp_config_keep_isa(*c, m->isa);
-    if (e == SP_OK) /* the run's limit is none of a replay's */
+    /* The run's limits are none of a replay's. */
+    if (e == SP_OK)
         e = sp_config_set(*c, "train.max_minutes=0", "replay");
+    if (e == SP_OK)
+        e = sp_config_set(*c, "train.max_steps=0", "replay");
     return e;
 }
 
