@@ -228,12 +228,20 @@ check_full() {
 # Killed at five moments, and gone on from each time: the bits are those of a
 # run that never was.
 check_kill() {
-  local i=0 met=0 want step
-  job 0 -n 4 "$sprat" train text.yaml train.epochs=6 --run whole
-  begin parts 4 train text.yaml train.epochs=6
-  for want in 13 31 58 90 131; do
+  local i=0 met=0 from more step
+  job 0 -n 4 "$sprat" train text.yaml train.epochs=30 --run whole
+  begin parts 4 train text.yaml train.epochs=30
+  for more in 13 7 33 28 51; do
+    # From where this job goes on, and so many steps further.
+    while [ "$(grep -c '^resume ' parts/log.txt)" -lt $i ] &&
+      kill -0 $mpi 2>/dev/null; do
+      sleep 0.02
+    done
+    from=$(grep -oE '^resume +after step [0-9]+' parts/log.txt | tail -1)
     while step=$(tail -1 parts/metrics.jsonl | grep -o '"step":[0-9]*');
-          [ "${step#*:}" -lt $want ] && kill -0 $mpi 2>/dev/null; do
+          step=${step#*:}; from=${from##* };
+          [ "${step:-0}" -lt $((${from:-0} + more)) ] &&
+            kill -0 $mpi 2>/dev/null; do
       sleep 0.02
     done
     kill -9 $(ranks_of $mpi) 2>/dev/null
