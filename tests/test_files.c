@@ -235,6 +235,9 @@ START_TEST(folders_are_made_with_those_above)
     ck_assert_int_eq(sp_dir_make("a/b"), SP_OK);
     ck_assert_int_eq(sp_dir_make("/"), SP_OK);
     ck_assert_int_eq(sp_dir_make("."), SP_OK);
+    ck_assert_int_eq(sp_dir_add("a/new"), SP_OK);
+    ck_assert_int_eq(sp_dir_add("none/new"), SP_EIO);
+    ck_assert(!sp_is_dir("none"));
     ck_assert_int_eq(sp_dir_make(""), SP_EIO);
     put("a/file", "");
     ck_assert_int_eq(sp_dir_make("a/file"), SP_EIO);

@@ -70,6 +70,9 @@ SP_MUST sp_err sp_dir_sync(const char *path);
 /* Create a folder and those above it; one that exists is fine. */
 SP_MUST sp_err sp_dir_make(const char *path);
 
+/* Create a folder in one that must be there. */
+SP_MUST sp_err sp_dir_add(const char *path);
+
 /* Remove a folder with everything in it. Symbolic links in it are removed,
  * never followed; `path` itself must not be one. One that does not exist is
  * fine. */

@@ -84,6 +84,8 @@ static sp_err make_one(const char *path)
     return sp_io_fail("make folder", path);
 }
 
+sp_err sp_dir_add(const char *path) { return make_one(path); }
+
 sp_err sp_dir_make(const char *path)
 {
     char *p = trimmed(path);

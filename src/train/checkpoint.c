@@ -76,7 +76,7 @@ static sp_err make(saving *w)
         w->temporary = sp_path(w->folder, ".tmp-%s", w->name);
         e = w->temporary ? sp_dir_remove(w->temporary) : no_memory();
         if (e == SP_OK)
-            e = sp_dir_make(w->temporary);
+            e = sp_dir_add(w->temporary);
     }
     return e;
 }

@@ -94,13 +94,20 @@ static sp_err join(sp_rundir *d, sp_comm *c, char text[SIGN_ROOM], sp_err e)
 
 sp_err sp_rundir_present(const sp_rundir *d)
 {
-    struct stat at;
+    struct stat held, there;
+    char *path = d->lock < 0 ? NULL : sp_path(d->path, ".lock");
+    bool same;
 
-    if (d->lock < 0 || (fstat(d->lock, &at) == 0 && at.st_nlink > 0))
+    if (!path)
+        return d->lock < 0 ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
+    same = fstat(d->lock, &held) == 0 && stat(path, &there) == 0 &&
+           held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+    free(path);
+    if (same)
         return SP_OK;
     return sp_fail(SP_EIO,
-                   "%s: the run's folder was removed while it trained: nothing "
-                   "can be saved there; start it anew",
+                   "%s: the run's folder was removed or replaced while it "
+                   "trained: nothing can be saved there",
                    d->path);
 }
 

@@ -23,9 +23,8 @@ SP_MUST sp_err sp_rundir_create(sp_rundir *d, const sp_job *job);
 SP_MUST sp_err sp_rundir_open(sp_rundir *d, const char *path, sp_comm *c);
 void sp_rundir_close(sp_rundir *d);
 
-/* Whether the folder that was locked is still there: one that was removed
- * while it is written to would be made anew, by halves. Nothing to check
- * without the lock. Errors: SP_EIO. */
+/* Whether the folder that was locked is still there. Nothing to check without
+ * the lock. Errors: SP_EIO. */
 SP_MUST sp_err sp_rundir_present(const sp_rundir *d);
 
 /* RUN/config.yaml. NULL: out of memory. */
