@@ -94,6 +94,9 @@ sp_param *sp_params_find(const sp_params *p, const char *name);
  * last. */
 sp_param *sp_params_at(const sp_params *p, int i);
 
+/* Parameters and buffers. */
+int sp_params_size(const sp_params *p);
+
 /* Trained elements, and those of them in one-dimensional parameters. */
 size_t sp_params_count(const sp_params *p);
 size_t sp_params_count_1d(const sp_params *p);

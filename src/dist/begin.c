@@ -56,54 +56,40 @@ static sp_pending *begin(sp_comm *c, sp_on on, sp_pending what)
     return c->carrier->begin(c->team, &what);
 }
 
+/* n numbers of `unit` bytes that come together by `add`. */
+static sp_pending numbers(void *x, size_t n, size_t unit, sp_adder add)
+{
+    return (sp_pending){
+        .script = &sp_script_sum, .x = x, .n = n, .unit = unit, .add = add
+    };
+}
+
 sp_pending *sp_sum_floats(sp_comm *c, sp_on on, float *x, size_t n)
 {
-    return begin(c, on,
-                 (sp_pending){ .script = &sp_script_sum,
-                               .x = (char *)x,
-                               .n = n,
-                               .unit = sizeof *x,
-                               .add = add_floats });
+    return begin(c, on, numbers(x, n, sizeof *x, add_floats));
 }
 
 sp_pending *sp_sum_halfs(sp_comm *c, sp_on on, uint16_t *x, size_t n)
 {
-    return begin(c, on,
-                 (sp_pending){ .script = &sp_script_sum,
-                               .x = (char *)x,
-                               .n = n,
-                               .unit = sizeof *x,
-                               .add = add_halfs });
+    return begin(c, on, numbers(x, n, sizeof *x, add_halfs));
 }
 
 sp_pending *sp_sum_doubles(sp_comm *c, sp_on on, double *x, size_t n)
 {
-    return begin(c, on,
-                 (sp_pending){ .script = &sp_script_sum,
-                               .x = (char *)x,
-                               .n = n,
-                               .unit = sizeof *x,
-                               .add = add_doubles });
+    return begin(c, on, numbers(x, n, sizeof *x, add_doubles));
 }
 
 sp_pending *sp_max_doubles(sp_comm *c, sp_on on, double *x, size_t n)
 {
-    return begin(c, on,
-                 (sp_pending){ .script = &sp_script_sum,
-                               .x = (char *)x,
-                               .n = n,
-                               .unit = sizeof *x,
-                               .add = max_doubles });
+    return begin(c, on, numbers(x, n, sizeof *x, max_doubles));
 }
 
 sp_pending *sp_reduce_floats(sp_comm *c, sp_on on, float *x, size_t n)
 {
-    return begin(c, on,
-                 (sp_pending){ .script = &sp_script_reduce,
-                               .x = (char *)x,
-                               .n = n,
-                               .unit = sizeof *x,
-                               .add = add_floats });
+    sp_pending what = numbers(x, n, sizeof *x, add_floats);
+
+    what.script = &sp_script_reduce;
+    return begin(c, on, what);
 }
 
 sp_pending *sp_broadcast(sp_comm *c, sp_on on, int root, void *x, size_t bytes)

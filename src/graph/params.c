@@ -34,6 +34,8 @@ void sp_params_free(sp_params *p)
     free(p);
 }
 
+int sp_params_size(const sp_params *p) { return p->list.count; }
+
 sp_param *sp_params_at(const sp_params *p, int i)
 {
     return i >= 0 && i < p->list.count ? p->list.at[i] : NULL;

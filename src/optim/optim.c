@@ -30,16 +30,6 @@ struct sp_optim {
 
 /* ---- Making -------------------------------------------------------------- */
 
-/* Parameters and buffers. */
-static size_t count_all(const sp_params *params)
-{
-    size_t count = 0;
-
-    while (sp_params_at(params, (int)count))
-        count++;
-    return count;
-}
-
 static size_t count_parts(const sp_params *params)
 {
     const sp_param *p;
@@ -78,7 +68,7 @@ static sp_err allocate(sp_optim *o)
     sp_params *params = o->args.params;
     size_t count = sp_params_count(params), parts = count_parts(params);
     size_t bytes = (count * sizeof(float) + SP_ALIGN) / SP_ALIGN * SP_ALIGN;
-    size_t all = count_all(params);
+    size_t all = (size_t)sp_params_size(params);
 
     o->first = malloc((all + 1) * sizeof *o->first);
     o->corrected = calloc(all + 1, sizeof *o->corrected);

@@ -7,11 +7,6 @@
 #include "train/exchange_parts.h"
 #include "train/report.h"
 
-static const sp_compressor *rule(const sp_exchange *x)
-{
-    return x->args.compressor;
-}
-
 /* Whether all gradients must be there before one may leave. */
 static bool waits(const sp_exchange *x)
 {
@@ -22,14 +17,15 @@ static bool waits(const sp_exchange *x)
 
 bool sp_exchange_clips(const sp_exchange *x)
 {
-    const sp_compressor *c = rule(x);
+    const sp_compressor *c = sp_exchange_rule(x);
 
     return x->compressing && c->clips && c->clips(x->args.own, x->args.clip);
 }
 
 static bool owns_momentum(const sp_exchange *x)
 {
-    return rule(x)->owns_momentum && rule(x)->owns_momentum(x->args.own);
+    return sp_exchange_rule(x)->owns_momentum &&
+           sp_exchange_rule(x)->owns_momentum(x->args.own);
 }
 
 /* From here on the compressor applies momentum. What the optimizer has gathered
@@ -46,8 +42,8 @@ static void hand_over(sp_exchange *x)
 
         if (x->taken[i] < 0)
             continue;
-        if (x->leads && rule(x)->take_over)
-            rule(x)->take_over(&x->packed[x->taken[i]], momentum);
+        if (x->leads && sp_exchange_rule(x)->take_over)
+            sp_exchange_rule(x)->take_over(&x->packed[x->taken[i]], momentum);
         memset(momentum, 0, p->count * sizeof *momentum);
     }
 }
@@ -72,7 +68,8 @@ static sp_err change_ratio(sp_exchange *x, double ratio)
                        "compress.warmup: the density is 1 again, after "
                        "gradients were compressed: what was not yet sent would "
                        "never be; leave the warm-up as it was");
-    x->compressing = rule(x)->encode && (!rule(x)->density || ratio < 1);
+    x->compressing = sp_exchange_rule(x)->encode &&
+                     (!sp_exchange_rule(x)->density || ratio < 1);
     sp_exchange_set_ratio(x, ratio);
     if (x->compressing && x->packets)
         SP_TRY(sp_packets_resize(x->packets));
@@ -93,8 +90,9 @@ static sp_err change_ratio(sp_exchange *x, double ratio)
 sp_err sp_exchange_begin(sp_exchange *x, int64_t step, double progress,
                          double weight)
 {
-    double ratio =
-        rule(x)->density ? rule(x)->density(x->args.own, progress) : 1;
+    double ratio = sp_exchange_rule(x)->density
+                       ? sp_exchange_rule(x)->density(x->args.own, progress)
+                       : 1;
 
     SP_TRY(share(x, weight));
     for (size_t i = 0; i < x->packed_count; i++) {
@@ -142,7 +140,7 @@ void sp_exchange_ready(void *exchange, sp_param *p)
  * what is packed by its slot's scale. */
 static void clip(sp_exchange *x, double norm)
 {
-    double scale = rule(x)->clip_scale(&x->packed[0], norm);
+    double scale = sp_exchange_rule(x)->clip_scale(&x->packed[0], norm);
 
     for (size_t i = 0; i < x->count; i++)
         if (x->taken[i] >= 0)
@@ -233,10 +231,10 @@ float *sp_exchange_state(const sp_exchange *x, const sp_param *p, int i,
     int slot = p->buffer ? -1 : x->slot_of[p->index];
     int taken = slot < 0 ? -1 : x->taken[slot];
 
-    if (taken < 0 || !x->leads || i >= rule(x)->state_count)
+    if (taken < 0 || !x->leads || i >= sp_exchange_rule(x)->state_count)
         return NULL;
     *n = sp_exchange_state_floats(x, &x->packed[taken], i);
-    *name = rule(x)->state_names[i];
-    *adds = rule(x)->state_adds[i];
+    *name = sp_exchange_rule(x)->state_names[i];
+    *adds = sp_exchange_rule(x)->state_adds[i];
     return x->packed[taken].state[i];
 }

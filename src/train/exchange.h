@@ -19,6 +19,7 @@
 #include "optim/optim.h"
 #include "sprat/compress.h"
 #include "sprat/graph.h"
+#include "train/packets.h"
 
 typedef struct sp_exchange sp_exchange;
 
@@ -95,12 +96,7 @@ sp_forecast sp_exchange_forecast(const sp_exchange_args *args,
  * it. */
 char *sp_exchange_describe(const sp_exchange *x);
 
-/* Bytes of this rank's encoded gradients so far, by stream, and of those that
- * travelled dense. */
-typedef struct sp_packet_bytes {
-    double headers, values, places, dense;
-} sp_packet_bytes;
-
+/* Bytes of this rank's gradients so far. */
 sp_packet_bytes sp_exchange_bytes(const sp_exchange *x);
 
 /* Those of one parameter; false for a buffer. */

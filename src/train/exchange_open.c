@@ -63,10 +63,8 @@ sp_forecast sp_exchange_forecast(const sp_exchange_args *args,
 
 static sp_err list_slots(sp_exchange *x)
 {
-    size_t all = 0;
+    size_t all = (size_t)sp_params_size(x->args.params);
 
-    while (sp_params_at(x->args.params, (int)all))
-        all++;
     x->slots = calloc(all + 1, sizeof *x->slots);
     x->params = calloc(all + 1, sizeof(sp_param *));
     x->grads = calloc(all + 1, sizeof(float *));

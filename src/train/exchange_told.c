@@ -6,13 +6,13 @@
 
 sp_packet_bytes sp_exchange_bytes(const sp_exchange *x)
 {
-    sp_packet_sums sum = { 0 };
+    sp_packet_bytes sum = { 0 };
 
     if (x->packets)
         sum = sp_packets_sums(x->packets);
     for (size_t i = 0; i < x->count; i++)
         sum.dense += x->dense_bytes[i];
-    return (sp_packet_bytes){ sum.headers, sum.values, sum.places, sum.dense };
+    return sum;
 }
 
 sp_sent sp_exchange_sent(const sp_exchange *x)
@@ -28,14 +28,13 @@ bool sp_exchange_tensor_bytes(const sp_exchange *x, const sp_param *p,
                               sp_packet_bytes *out)
 {
     int i = x->slot_of[p->index];
-    sp_packet_sums sum = { 0 };
 
     if (i < 0)
         return false;
+    *out = (sp_packet_bytes){ 0 };
     if (x->packets && x->taken[i] >= 0)
-        sum = sp_packets_slot_sums(x->packets, (size_t)x->taken[i]);
-    *out = (sp_packet_bytes){ sum.headers, sum.values, sum.places,
-                              sum.dense + x->dense_bytes[i] };
+        *out = sp_packets_slot_sums(x->packets, (size_t)x->taken[i]);
+    out->dense += x->dense_bytes[i];
     return true;
 }
 

@@ -13,11 +13,9 @@ static sp_err forecast(const sp_session *s, sp_info *out)
                            .own = set->compressor_own,
                            .clip = set->optim->clip };
     const sp_param *p;
-    int count = 0;
 
-    while (sp_params_at(s->params, count))
-        count++;
-    out->tensor_bytes = calloc((size_t)count + 1, sizeof(double));
+    out->tensor_bytes =
+        calloc((size_t)sp_params_size(s->params) + 1, sizeof(double));
     if (!out->tensor_bytes)
         return sp_fail(SP_ENOMEM, "info: out of memory");
     for (int i = 0; (p = sp_params_at(s->params, i)); i++) {

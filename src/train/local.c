@@ -90,10 +90,9 @@ void sp_local_close(sp_local *l)
 
 static sp_err list(sp_arrays *a, const sp_local *l)
 {
-    int states = l->carry ? l->carry->count : 0, values = 0;
+    int states = l->carry ? l->carry->count : 0;
+    int values = sp_params_size(l->params);
 
-    while (sp_params_at(l->params, values))
-        values++;
     SP_TRY(sp_arrays_room(a, (size_t)(values + states) + l->kept_count));
     for (int i = 0; i < values; i++) {
         sp_param *q = sp_params_at(l->params, i);

@@ -59,7 +59,7 @@ static void encode_large(sp_packets *p, const sp_bucket *b)
 static void count(sp_packets *p, size_t i, bool table)
 {
     const sp_packet *q = &p->encoded[i];
-    sp_packet_sums *sum = &p->sums[i];
+    sp_packet_bytes *sum = &p->sums[i];
 
     if (p->travels_dense) {
         sum->dense += (double)(p->args.slots[i].n * sizeof(float));
@@ -252,14 +252,14 @@ sp_err sp_packets_wait(sp_packets *p)
     return e;
 }
 
-sp_packet_sums sp_packets_slot_sums(const sp_packets *p, size_t i)
+sp_packet_bytes sp_packets_slot_sums(const sp_packets *p, size_t i)
 {
     return p->sums[i];
 }
 
-sp_packet_sums sp_packets_sums(const sp_packets *p)
+sp_packet_bytes sp_packets_sums(const sp_packets *p)
 {
-    sp_packet_sums sum = { 0 };
+    sp_packet_bytes sum = { 0 };
 
     for (size_t i = 0; i < p->args.count; i++) {
         sum.headers += p->sums[i].headers;

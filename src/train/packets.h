@@ -30,9 +30,9 @@ typedef struct sp_packets_args {
 
 /* Bytes of packets encoded so far, by stream; `dense`: of gradients that were
  * summed dense instead. */
-typedef struct sp_packet_sums {
+typedef struct sp_packet_bytes {
     double headers, values, places, dense;
-} sp_packet_sums;
+} sp_packet_bytes;
 
 /* On success *out is the caller's to free. Errors: SP_ENOMEM. */
 SP_MUST sp_err sp_packets_new(sp_packets **out, const sp_packets_args *args);
@@ -60,10 +60,10 @@ void sp_packets_add(sp_packets *p, size_t i);
  * Errors: SP_EPEER, SP_EFORMAT naming rank and parameter, SP_ENOMEM. */
 SP_MUST sp_err sp_packets_wait(sp_packets *p);
 
-sp_packet_sums sp_packets_sums(const sp_packets *p);
+sp_packet_bytes sp_packets_sums(const sp_packets *p);
 
 /* Packet bytes of one slot so far. */
-sp_packet_sums sp_packets_slot_sums(const sp_packets *p, size_t i);
+sp_packet_bytes sp_packets_slot_sums(const sp_packets *p, size_t i);
 
 /* Seconds so far spent in encoding and decoding. */
 double sp_packets_seconds(const sp_packets *p);

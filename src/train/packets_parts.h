@@ -46,7 +46,7 @@ struct sp_packets {
     uint64_t *sizes;
     size_t *room; /* of each slot, bytes of the longest packet */
     sp_packet *encoded;
-    sp_packet_sums *sums; /* of each slot */
+    sp_packet_bytes *sums; /* of each slot */
     struct sp_dense *dense;
     bool travels_dense;
     int round;

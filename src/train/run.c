@@ -87,7 +87,6 @@ static sp_err finish(sp_trainer *t, sp_err e)
 
     if (told == SP_OK && sp_trainer_speaks(t))
         told = sp_trainer_result(t, status_of(e), reason);
-
     if (e == SP_OK) {
         sp_trainer_bytes(t);
         sp_report_line(&t->report, "result   %s/result.json", t->dir.path);

@@ -4,18 +4,9 @@
 #include "base/text.h"
 #include "train/arrays.h"
 
-static size_t store_size(const sp_params *p)
-{
-    size_t n = 0;
-
-    while (sp_params_at(p, (int)n))
-        n++;
-    return n;
-}
-
 static sp_err list_values(sp_arrays *l, const sp_params *p)
 {
-    SP_TRY(sp_arrays_room(l, store_size(p)));
+    SP_TRY(sp_arrays_room(l, (size_t)sp_params_size(p)));
     for (int i = 0; sp_params_at(p, i); i++) {
         sp_param *q = sp_params_at(p, i);
         sp_arrays_add(l, q, NULL, q->value);
@@ -27,7 +18,7 @@ static sp_err list_state(sp_arrays *l, const sp_params *p, const sp_optim *o)
 {
     const sp_optimizer *rule = sp_optim_rule(o);
 
-    SP_TRY(sp_arrays_room(l, store_size(p) * SP_MAX_STATE));
+    SP_TRY(sp_arrays_room(l, (size_t)sp_params_size(p) * SP_MAX_STATE));
     for (int i = 0; sp_params_at(p, i); i++) {
         const sp_param *q = sp_params_at(p, i);
         for (int k = 0; !q->buffer && k < rule->state_count; k++) {
