@@ -220,6 +220,76 @@ START_TEST(rows_are_apart)
 }
 END_TEST
 
+/* Columns [first, first + count) of n rows of `width` floats. */
+static float *columns_of(const float *all, int n, int width, int first,
+                         int count)
+{
+    float *part = malloc(sizeof *part * (size_t)n * (size_t)count);
+
+    ck_assert_ptr_nonnull(part);
+    for (int r = 0; r < n; r++)
+        memcpy(part + (size_t)r * (size_t)count,
+               all + (size_t)r * (size_t)width + first,
+               sizeof *part * (size_t)count);
+    return part;
+}
+
+/* The bits of one group's columns are those of its product. */
+static void check_group(const product *all, int group)
+{
+    int in = all->p.in, out = all->p.out, groups = all->p.groups;
+    product one = product_open(&all->how, in, out, all->p.transposed, all->n);
+    float *x = columns_of(all->x, all->n, groups * in, group * in, in);
+    float *before =
+        columns_of(all->before, all->n, groups * out, group * out, out);
+    float *y = columns_of(all->y, all->n, groups * out, group * out, out);
+
+    one.beta = all->beta;
+    memcpy(one.x, x, sizeof *x * (size_t)(all->n * in));
+    memcpy(one.before, before, sizeof *y * (size_t)(all->n * out));
+    sp_pack(&one.how, &one.p, all->w + (size_t)(group * in * out));
+    run(&one);
+    ck_assert_mem_eq(one.y, y, sizeof *y * (size_t)(all->n * out));
+    free(x);
+    free(before);
+    free(y);
+    product_close(&one);
+}
+
+/* Groups are products by themselves, side by side. */
+START_TEST(groups_are_products_by_themselves)
+{
+    enum { GROUPS = 3 };
+    static const int shapes[][3] = {
+        { 37, 50, 7 }, { 300, 9, 300 }, { 1, 1, 2 }, { 40, 130, 21 }
+    };
+    sp_conv_how how;
+
+    for (int i = 0; way(i, &how); i++)
+        for (int s = 0; s < 8; s++) {
+            int in = shapes[s / 2][0], out = shapes[s / 2][1];
+            int n = shapes[s / 2][2];
+            size_t bytes = sp_packed_size(&how, in, out);
+            product all = product_open(&how, in, GROUPS * out, s % 2 != 0, n);
+            free(all.x);
+            free(all.p.data);
+            all.x = random_floats((size_t)(GROUPS * in * n), 5);
+            all.p.out = out;
+            all.p.groups = GROUPS;
+            all.p.data = block(GROUPS * bytes);
+            sp_pack(&how, &all.p, all.w);
+            all.how.threads = 3;
+            all.beta = s % 2 ? 0.5f : 0.0f;
+            for (int k = 0; k < GROUPS * out * n; k++)
+                all.y[k] = all.beta == 0.0f ? NAN : all.before[k];
+            sp_packed_product(&all.how, &all.p, n, all.x, all.y, all.beta);
+            for (int g = 0; g < GROUPS; g++)
+                check_group(&all, g);
+            product_close(&all);
+        }
+}
+END_TEST
+
 START_TEST(without_rows_nothing_is_written)
 {
     sp_conv_how how;
@@ -245,6 +315,7 @@ int main(void)
     tcase_add_test(tc, bits_depend_on_neither_rows_nor_threads);
     tcase_add_test(tc, large_products_are_those_of_single_rows);
     tcase_add_test(tc, rows_are_apart);
+    tcase_add_test(tc, groups_are_products_by_themselves);
     tcase_add_test(tc, without_rows_nothing_is_written);
     suite_add_tcase(s, tc);
     srunner_run_all(run_all, CK_NORMAL);

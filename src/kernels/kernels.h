@@ -110,15 +110,19 @@ void sp_conv_backward_weight(const sp_conv_how *how, const sp_conv_shape *s,
  *
  *   y[r][o] = beta * y[r][o] + sum over i of x[r][i] * w[o][i]
  *
- * or, `transposed`, by w's columns: out and in change places. */
+ * or, `transposed`, by w's columns: out and in change places. In groups, as a
+ * convolution may be: group k of a row of x and group k of w's rows give group
+ * k of the row of y; x has rows of groups*in, y of groups*out, and w has
+ * groups*out rows or, transposed, groups*in. */
 typedef struct sp_packed {
-    int in, out; /* of the product */
+    int in, out; /* of a group of the product */
     bool transposed;
-    float *data; /* sp_packed_size() bytes of the caller's, aligned to
-                    SP_ALIGN */
+    int groups;  /* default 1 */
+    float *data; /* sp_packed_size() bytes of the caller's, for each group,
+                    aligned to SP_ALIGN */
 } sp_packed;
 
-/* Bytes of data. */
+/* Bytes of data of a group. */
 size_t sp_packed_size(const sp_conv_how *how, int in, int out);
 
 /* Fill p->data from w, which is not read again and must not overlap it. */

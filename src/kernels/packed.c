@@ -3,7 +3,7 @@
  *   y[r][o] = beta * y[r][o] + sum over i of x[r][i] * w[o][i]
  *
  * Large weights come from memory at every call, and take about as long as the
- * products: each block of columns is therefore read once for up to GROUP rows,
+ * products: each block of columns is therefore read once for up to BAND rows,
  * a piece that the first cache holds after the other.
  */
 #include <cblas.h>
@@ -14,10 +14,10 @@
 enum {
     /* Most depth of a piece: of 32 columns, 32 KiB. */
     PIECE = 256,
-    /* Rows of a group, and floats that a group reads before all columns have
-     * had them: half of the second cache. */
-    GROUP = 256,
-    GROUP_FLOATS = 1 << 18,
+    /* Rows of a band, and floats that a band reads before all columns of a
+     * group have had them: half of the second cache. */
+    BAND = 256,
+    BAND_FLOATS = 1 << 18,
     /* A part of the work: long enough to hide its start, short enough for
      * threads to end together. In multiply-adds. */
     PART = 1 << 20
@@ -26,15 +26,21 @@ enum {
 typedef struct product_work {
     const sp_packed *p;
     const sp_products *products;
-    sp_blocks blocks;
-    size_t floats;  /* of the packed weights */
+    sp_blocks blocks; /* of the columns of a group */
+    int groups;
+    size_t floats;  /* of a group's packed weights */
     int piece;      /* depth of all pieces of a panel but the last */
     int begin, end; /* the depth that is taken now, in whole pieces */
-    int n, groups;  /* rows, in groups of about equal size */
+    int n, bands;   /* rows, in bands of about equal size */
     const float *x;
     float *y;
     float beta;
 } product_work;
+
+static int groups_of(const sp_packed *p)
+{
+    return p->groups > 1 ? p->groups : 1;
+}
 
 /* The weights as those of a convolution of one pixel, whose columns are its
  * outputs or, transposed, its inputs. */
@@ -44,14 +50,14 @@ static sp_conv_form form_of(const sp_packed *p)
     int out = p->transposed ? p->in : p->out;
     sp_conv_shape s = { .h = 1,
                         .w = 1,
-                        .cin = in,
+                        .cin = in * groups_of(p),
                         .oh = 1,
                         .ow = 1,
-                        .cout = out,
+                        .cout = out * groups_of(p),
                         .kh = 1,
                         .kw = 1,
                         .stride = 1,
-                        .groups = 1 };
+                        .groups = groups_of(p) };
 
     return sp_conv_simplify(&s, 1);
 }
@@ -69,7 +75,8 @@ void sp_pack(const sp_conv_how *how, const sp_packed *p, const float *w)
     sp_conv_form f = form_of(p);
 
     if (how->reference)
-        memcpy(p->data, w, sp_packed_size(how, p->in, p->out));
+        memcpy(p->data, w,
+               (size_t)groups_of(p) * sp_packed_size(how, p->in, p->out));
     else if (p->transposed)
         sp_pack_backward(how, &f, w, p->data);
     else
@@ -103,26 +110,29 @@ void sp_product_rows(const sp_products *p, const sp_product *all)
     }
 }
 
-/* One item: a group of rows, a block of columns. */
+/* One item: a band of rows, a group, a block of its columns. */
 static void run_item(const product_work *w, size_t item)
 {
-    size_t count = (size_t)w->blocks.count;
-    int group = (int)(item / count), row = row_at(w->n, group, w->groups);
-    int rows = row_at(w->n, group + 1, w->groups) - row;
+    size_t count = (size_t)w->blocks.count, groups = (size_t)w->groups;
+    size_t group = item / count % groups;
+    int band = (int)(item / count / groups), row = row_at(w->n, band, w->bands);
+    int rows = row_at(w->n, band + 1, w->bands) - row;
     sp_block b = sp_block_at(&w->blocks, (int)(item % count));
     size_t in = (size_t)w->p->in, out = (size_t)w->p->out;
-    const float *panel =
-        w->p->data + (size_t)b.first * in + (size_t)w->begin * (size_t)b.width;
-    const float *last = w->p->data + w->floats;
+    const float *panel = w->p->data + group * w->floats + (size_t)b.first * in +
+                         (size_t)w->begin * (size_t)b.width;
+    const float *last = w->p->data + groups * w->floats;
+    const float *x = w->x + ((size_t)row * groups + group) * in;
+    float *y = w->y + ((size_t)row * groups + group) * out;
 
     for (int k = w->begin; k < w->end; k += w->piece) {
         int step = w->end - k < w->piece ? w->end - k : w->piece;
         size_t floats = (size_t)step * (size_t)b.width;
-        sp_product t = { .x = w->x + (size_t)row * in + k,
+        sp_product t = { .x = x + k,
                          .w = panel,
-                         .y = w->y + (size_t)row * out + b.first,
-                         .x_step = in,
-                         .y_step = out,
+                         .y = y + b.first,
+                         .x_step = groups * in,
+                         .y_step = groups * out,
                          .rows = rows,
                          .depth = step,
                          .vectors = b.vectors,
@@ -142,19 +152,25 @@ static void run_items(void *arg, size_t begin, size_t end)
 }
 
 /* Row by row: BLAS sums in an order that depends on their number. */
-static void reference_rows(void *arg, size_t begin, size_t end)
+static void reference_row(const product_work *w, size_t row)
 {
-    const product_work *w = arg;
     const sp_packed *p = w->p;
     size_t in = (size_t)p->in, out = (size_t)p->out;
+    size_t first = row * (size_t)w->groups;
 
-    sp_blas_alone();
-    for (size_t r = begin; r < end; r++)
+    for (size_t k = 0; k < (size_t)w->groups; k++)
         cblas_sgemm(CblasRowMajor, CblasNoTrans,
                     p->transposed ? CblasNoTrans : CblasTrans, 1, p->out, p->in,
-                    1.0f, w->x + r * in, p->in, p->data,
-                    p->transposed ? p->out : p->in, w->beta, w->y + r * out,
-                    p->out);
+                    1.0f, w->x + (first + k) * in, p->in,
+                    p->data + k * in * out, p->transposed ? p->out : p->in,
+                    w->beta, w->y + (first + k) * out, p->out);
+}
+
+static void reference_rows(void *arg, size_t begin, size_t end)
+{
+    sp_blas_alone();
+    for (size_t r = begin; r < end; r++)
+        reference_row(arg, r);
 }
 
 /* Pieces of about the same depth, whole turns of the unrolled loops. */
@@ -167,26 +183,27 @@ static int piece_of(int in)
     return (depth + TURN - 1) / TURN * TURN;
 }
 
-/* All columns see a group's rows up to some depth before it goes on, so that
+/* All columns see a band's rows up to some depth before it goes on, so that
  * these stay in the second cache. The sums are the same. */
-static void run_groups(const sp_conv_how *how, product_work *w)
+static void run_bands(const sp_conv_how *how, product_work *w)
 {
     int in = w->p->in, rows, depth;
     size_t cost, grain;
 
     w->floats = (size_t)in * (size_t)sp_blocks_width(&w->blocks);
     w->piece = piece_of(in);
-    w->groups = w->n / GROUP + (w->n % GROUP > 0);
-    rows = w->n / w->groups + (w->n % w->groups > 0);
-    depth = GROUP_FLOATS / rows / w->piece * w->piece;
+    w->bands = w->n / BAND + (w->n % BAND > 0);
+    rows = w->n / w->bands + (w->n % w->bands > 0);
+    depth = BAND_FLOATS / rows / w->piece * w->piece;
     cost = (size_t)rows * 2 * (size_t)w->blocks.vl *
            (size_t)(in < depth ? in : depth);
     grain = PART / cost > 0 ? PART / cost : 1;
     for (; w->begin < in; w->begin = w->end) {
         w->end = in - w->begin < depth ? in : w->begin + depth;
         sp_parallel_for(how->threads,
-                        (size_t)w->groups * (size_t)w->blocks.count, grain,
-                        run_items, w);
+                        (size_t)w->bands * (size_t)w->groups *
+                            (size_t)w->blocks.count,
+                        grain, run_items, w);
     }
 }
 
@@ -196,6 +213,7 @@ void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
     product_work w = { .p = p,
                        .products = how->kernels->products,
                        .blocks = sp_blocks_of(p->out, how->kernels->tiles->vl),
+                       .groups = groups_of(p),
                        .n = n,
                        .x = x,
                        .y = y,
@@ -206,5 +224,5 @@ void sp_packed_product(const sp_conv_how *how, const sp_packed *p, int n,
     if (how->reference)
         sp_parallel_for(how->threads, (size_t)n, 1, reference_rows, &w);
     else
-        run_groups(how, &w);
+        run_bands(how, &w);
 }
