@@ -290,9 +290,10 @@ sum() { grep -oE "\"$1\": [0-9]+" "$2" | awk '{ s += $2 } END { print s + 0 }'; 
 check_bytes() {
   [ -f "$shim" ] || { echo "skipped: a sanitizer is loaded first"; exit 77; }
   local run kept=compress.warmup=[] k
-  for run in none dgc gradient_dropping terngrad fp16; do
+  for run in none dgc gradient_dropping terngrad fp16 powersgd signum; do
     [ $run = dgc ] || kept=train.seed=3
     [ $run != dgc ] || kept=compress.warmup=[]
+    [ $run != signum ] || kept=optim.momentum=0
     job 0 -n 2 -x LD_PRELOAD="$shim" "$sprat" train tiny.yaml $kept \
       compress.name=$run train.max_steps=3 --run $run
     # All but what the ranks say to each other after the result was written.

@@ -50,7 +50,7 @@ typedef struct sp_slot {
     float *state[SP_MAX_SLOT_STATE]; /* zero at first */
     void *work;  /* work_bytes() of the compressor, aligned to 64 bytes; what is
                     in it does not last beyond the step */
-    int threads; /* that encode() may use; 0 and 1: its own */
+    int threads; /* that encode() and sums' decode() may use; 0, 1: its own */
     const void *cfg;
 } sp_slot;
 
