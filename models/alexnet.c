@@ -114,8 +114,16 @@ static sp_tensor *build(sp_graph *g, sp_tensor *x, const sp_model_args *a)
     return classifier(g, features(g, x, cfg), cfg, a->classes);
 }
 
+/* Its first and its last layer. */
+static const char *full(const void *own)
+{
+    (void)own;
+    return "features.0 classifier.6";
+}
+
 const sp_model sp_model_alexnet = {
     .entry = { "alexnet", "AlexNet in one or two groups, for large images",
                sizeof(alexnet_cfg), keys, sizeof keys / sizeof *keys },
     .build = build,
+    .full = full,
 };

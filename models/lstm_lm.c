@@ -71,9 +71,17 @@ static sp_tensor *build(sp_graph *g, sp_tensor *x, const sp_model_args *a)
                          .tied = c->tied ? "encoder.weight" : NULL });
 }
 
+/* Wang et al. 2021, "Pufferfish": the LSTM layers alone are of low rank. */
+static const char *full(const void *own)
+{
+    (void)own;
+    return "encoder decoder";
+}
+
 const sp_model sp_model_lstm_lm = {
     .entry = { "lstm_lm", "LSTM language model", sizeof(lm_cfg), keys,
                sizeof keys / sizeof *keys },
     .text = true,
     .build = build,
+    .full = full,
 };

@@ -214,8 +214,21 @@ static sp_tensor *build(sp_graph *g, sp_tensor *x, const sp_model_args *a)
     return sp_linear(g, "fc", x, (sp_linear_opt){ .out = a->classes });
 }
 
+/* Wang et al. 2021, "Pufferfish": of basic blocks all but the first, without
+ * their shortcuts; of bottlenecks those of the last stage, with it. */
+static const char *full(const void *own)
+{
+    const resnet_cfg *cfg = own;
+    plan p;
+
+    if (make_large(cfg, &p) && p.inner[0])
+        return "conv1 layer1 layer2 layer3 fc";
+    return "conv1 layer1.0 .downsample fc";
+}
+
 const sp_model sp_model_resnet = {
     .entry = { "resnet", "residual networks", sizeof(resnet_cfg), keys,
                sizeof keys / sizeof *keys },
     .build = build,
+    .full = full,
 };

@@ -34,21 +34,40 @@ static const sp_key keys[] = {
 
 enum { STAGES = 5 };
 
-/* Convolutions in each stage. */
-static const struct {
-    int depth, convs[STAGES];
-} plans[] = {
-    { 11, { 1, 1, 2, 2, 2 } },
-    { 13, { 2, 2, 2, 2, 2 } },
-    { 16, { 2, 2, 3, 3, 3 } },
-    { 19, { 2, 2, 4, 4, 4 } },
+/* A network. Wang et al. 2021, "Pufferfish", leave the first nine convolutions
+ * of VGG-19 and its last layer at full rank; so does VGG-16 here, and the
+ * shallower ones the first half of theirs. */
+typedef struct plan {
+    int depth, convs[STAGES]; /* convolutions in each stage */
+    const char *full;         /* the layers of full rank */
+    const char *full_single;  /* the same with one fully connected layer */
+} plan;
+
+#define HALF_11 "features.0 features.4 features.8 features.11 "
+#define HALF_13 "features.0 features.3 features.7 features.10 features.14 "
+#define NINE_16                                        \
+    "features.0 features.3 features.7 features.10 "    \
+    "features.14 features.17 features.20 features.24 " \
+    "features.27 "
+#define NINE_19                                        \
+    "features.0 features.3 features.7 features.10 "    \
+    "features.14 features.17 features.20 features.23 " \
+    "features.27 "
+#define LAST "classifier.6"
+#define SINGLE "classifier"
+
+static const plan plans[] = {
+    { 11, { 1, 1, 2, 2, 2 }, HALF_11 LAST, HALF_11 SINGLE },
+    { 13, { 2, 2, 2, 2, 2 }, HALF_13 LAST, HALF_13 SINGLE },
+    { 16, { 2, 2, 3, 3, 3 }, NINE_16 LAST, NINE_16 SINGLE },
+    { 19, { 2, 2, 4, 4, 4 }, NINE_19 LAST, NINE_19 SINGLE },
 };
 
-static const int *find_plan(int depth)
+static const plan *find_plan(int depth)
 {
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
         if (plans[i].depth == depth)
-            return plans[i].convs;
+            return &plans[i];
     return NULL;
 }
 
@@ -112,9 +131,9 @@ static sp_tensor *classifier(sp_graph *g, sp_tensor *x, const vgg_cfg *cfg,
 static sp_tensor *build(sp_graph *g, sp_tensor *x, const sp_model_args *a)
 {
     const vgg_cfg *cfg = a->own;
-    const int *convs = find_plan(cfg->depth);
+    const plan *p = find_plan(cfg->depth);
 
-    if (!convs)
+    if (!p)
         sp_graph_fail(g, SP_EARG,
                       "model.depth: no vgg has %d layers; there are 11, 13, 16 "
                       "and 19",
@@ -128,12 +147,23 @@ static sp_tensor *build(sp_graph *g, sp_tensor *x, const sp_model_args *a)
                       "least 32x32 pixels; these have %dx%d",
                       x->shape.h, x->shape.w);
     else
-        return classifier(g, features(g, x, cfg, convs), cfg, a->classes);
+        return classifier(g, features(g, x, cfg, p->convs), cfg, a->classes);
     return x;
+}
+
+static const char *full(const void *own)
+{
+    const vgg_cfg *cfg = own;
+    const plan *p = find_plan(cfg->depth);
+
+    if (!p) /* build() says so */
+        return "";
+    return cfg->fc == 1 ? p->full_single : p->full;
 }
 
 const sp_model sp_model_vgg = {
     .entry = { "vgg", "VGG networks with batch norm", sizeof(vgg_cfg), keys,
                sizeof keys / sizeof *keys },
     .build = build,
+    .full = full,
 };

@@ -91,11 +91,11 @@ void nets_record_text(net *t, const sp_model *m, const char *settings,
 }
 
 void nets_record_large(net *t, const sp_model *m, const char *settings,
-                       int size)
+                       int size, const sp_rank_rule *ranks)
 {
     sp_shape image = { .n = 1, .h = size, .w = size, .c = 3 };
 
-    begin(t, m, settings, (sp_graph_opt){ .no_memory = true });
+    begin(t, m, settings, (sp_graph_opt){ .no_memory = true, .ranks = ranks });
     build(t, m, sp_input(t->g, "image", image, SP_F32), 1000);
 }
 

@@ -27,9 +27,9 @@ void nets_record_text(net *t, const sp_model *m, const char *settings,
                       int vocabulary, sp_graph_opt opt);
 
 /* On one image of size x size pixels in 3 channels, with 1,000 classes, for a
- * report. */
+ * report; `ranks` may be NULL. */
 void nets_record_large(net *t, const sp_model *m, const char *settings,
-                       int size);
+                       int size, const sp_rank_rule *ranks);
 
 void nets_close(net *t);
 

@@ -82,7 +82,8 @@ START_TEST(counts_for_large_images_are_the_published_ones)
 {
     net t;
 
-    nets_record_large(&t, large[_i].model, large[_i].settings, large[_i].size);
+    nets_record_large(&t, large[_i].model, large[_i].settings, large[_i].size,
+                      NULL);
     ck_assert_msg(sp_compile(t.g) == SP_OK, "%s", sp_last_error());
     ck_assert_uint_eq(sp_params_count(t.p), large[_i].params);
     ck_assert_uint_eq(sp_params_count_1d(t.p), large[_i].params_1d);
@@ -145,7 +146,7 @@ START_TEST(layers_have_the_published_shapes)
 {
     net t;
 
-    nets_record_large(&t, layers[_i].model, layers[_i].settings, 227);
+    nets_record_large(&t, layers[_i].model, layers[_i].settings, 227, NULL);
     const sp_param *p = sp_params_find(t.p, layers[_i].name);
     ck_assert_msg(p != NULL, "no %s", layers[_i].name);
     for (int i = 0; i < 4; i++)

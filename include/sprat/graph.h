@@ -76,6 +76,12 @@ typedef struct sp_param {
     size_t offset; /* floats from the start of its block */
     sp_init init;
     bool buffer; /* not trained: no gradient, not counted as a parameter */
+    /* Of a low-rank layer, see sp_factors_of(): the name of the parameter of
+     * full rank that this is a factor of, and the other factor; else NULL. With
+     * a name alone it is that parameter, see sp_stands_for(). */
+    const char *whole;
+    struct sp_param *other;
+    bool left; /* it is v of v u, not u */
     float *value, *grad;
     int index;
 } sp_param;
@@ -126,6 +132,25 @@ typedef enum sp_winograd {
     SP_WINOGRAD_4     /* everywhere, in tiles of 4 x 4 outputs */
 } sp_winograd;
 
+/* Which layers are of low rank: their weights a product v u of two factors.
+ * Layers ask by their full names ("layer1.0.conv1"; matrices of a recurrent
+ * layer "rnn.weight_ih_l0"), where their own options do not give a rank. */
+typedef struct sp_rank_rule {
+    /* The rank of the layer's weights, taken as a matrix {rows, columns} (of a
+     * recurrent layer, of one gate); 0: full, in one piece. */
+    int (*rank)(void *arg, const char *layer, int rows, int columns);
+    void *arg;
+    bool extra_norm; /* a batch norm between the factors of a convolution */
+    bool joined;     /* recurrent: all gates of a matrix as one, of the rank of
+                        a single gate */
+} sp_rank_rule;
+
+/* Whether a list of layers, apart by spaces, has this one: an entry is a full
+ * name, or the first of its parts from dot to dot ("layer1.0" for
+ * "layer1.0.conv1"), or, with a dot before them, parts anywhere in it
+ * (".downsample" for "layer2.0.downsample.0"). For sp_rank_rule.rank. */
+bool sp_layer_listed(const char *list, const char *layer);
+
 typedef struct sp_graph_opt {
     bool train;      /* record for training: plan a backward pass */
     bool no_planner; /* every buffer gets its own memory; same results */
@@ -141,6 +166,8 @@ typedef struct sp_graph_opt {
                           same network, from sp_graph_tiles(): to choose the
                           same; "": none at all; NULL: by the rule. Read until
                           the program is compiled */
+    const sp_rank_rule *ranks; /* NULL: as the layers' options say. Read until
+                                  the program is compiled */
     bool no_memory;    /* sp_compile() checks and plans but allocates nothing:
                           for reports on networks of any size */
     bool input_grads;  /* plan gradients of float inputs too: for checks */
@@ -190,6 +217,35 @@ sp_param *sp_buffer(sp_graph *g, const char *name, const int *dims,
  * before: for a part that shares it with another. SP_EARG sticks to the graph
  * when there is none. */
 sp_param *sp_weight_named(sp_graph *g, const char *full_name);
+
+/* For layers that may be of low rank: the rank that NAME's weights are to have,
+ * {rows, columns} taken as a matrix: `asked`, if that is not 0, or what the
+ * graph's sp_rank_rule says; 0: full rank. SP_EARG sticks to the graph for a
+ * rank that is negative or above the smaller side. */
+int sp_layer_rank(sp_graph *g, const char *name, int asked, int rows,
+                  int columns);
+
+/* The graph's rule; all zero where it has none. */
+sp_rank_rule sp_graph_ranks(const sp_graph *g);
+
+/* Say that u and v are the factors of what the layer of full rank calls `whole`
+ * (within the open scope, "conv1.weight"): taken as matrices, whole = v u, with
+ * u {rank, columns} and v {rows, rank}. Blocks of rows may have factors of
+ * their own, as gates do: u is then {blocks * rank, columns} and block b of v's
+ * rows meets block b of u's. This is what sp_factorize() goes by. */
+void sp_factors_of(sp_graph *g, const char *whole, sp_param *u, sp_param *v);
+
+/* Say that p is what the layer of full rank calls `whole` (within the open
+ * scope, "fc.bias"), though it has another name here. */
+void sp_stands_for(sp_graph *g, const char *whole, sp_param *p);
+
+/* How both factors have to start for their product to be spread as `whole`: of
+ * N(0, a^2) both are N(0, s^2) with rank s^4 = a^2; of uniform in +-a, in +-b
+ * with b^4 = 3 a^2 / rank; of a constant, the root of |a| / rank.
+ *
+ * Differs: the code that was published with Wang et al. 2021 starts each factor
+ *          as a layer of its own, whose product is spread otherwise. */
+sp_init sp_factor_init(sp_init whole, int rank);
 
 /* Make the graph's first error, as any failing record call does: how a builder
  * refuses a value that does not fit. */

@@ -19,6 +19,10 @@ typedef struct sp_model {
      * {t,n,1,1,1} of ints in [0, classes); gives the logits, {t,n,1,1,classes}.
      * A value that does not fit is said with sp_graph_fail(). */
     sp_tensor *(*build)(sp_graph *g, sp_tensor *x, const sp_model_args *a);
+    /* The layers that low-rank training leaves at full rank, as published:
+     * a list for sp_layer_listed(), "conv1 layer1.0 .downsample fc". NULL: no
+     * layer is. */
+    const char *(*full)(const void *own);
 } sp_model;
 
 #endif

@@ -81,6 +81,11 @@ typedef struct sp_recurrent_params {
     sp_param *w_hh; /* G*hidden, hidden */
     sp_param *b_ih; /* G*hidden, or NULL */
     sp_param *b_hh; /* G*hidden, or NULL */
+    /* Of low rank: instead of either or both matrices, their factors,
+     *   gate k of w = gate k of v times gate k of u,
+     * u: G*rank, inputs or hidden; v: G*hidden, rank. Joined: u: rank, inputs
+     * or hidden; v: G*hidden, rank. */
+    sp_param *u_ih, *v_ih, *u_hh, *v_hh;
 } sp_recurrent_params;
 
 /* An LSTM layer over all time steps, from the states h and c, which it also
@@ -140,7 +145,14 @@ sp_tensor *sp_cross_entropy(sp_graph *g, sp_tensor *x, sp_tensor *label,
 sp_tensor *sp_project(sp_graph *g, sp_tensor *x);
 
 /* ---- Layers: they own parameters ----------------------------------------
- * Parameters are named as PyTorch does: NAME.weight, NAME.bias. */
+ * Parameters are named as PyTorch does: NAME.weight, NAME.bias.
+ *
+ * Convolutions, linear and recurrent layers may be of low rank: `rank`, or the
+ * graph's sp_rank_rule, replaces their weights, taken as a matrix
+ * {out, inputs}, by a product v u of NAME_v.weight {out, rank} and
+ * NAME_u.weight {rank, inputs}; the bias is then NAME_v.bias.
+ *
+ * Source: Wang, Agarwal, Papailiopoulos 2021, "Pufferfish", section 2. */
 
 /* Fully connected. */
 typedef struct sp_linear_opt {
@@ -149,6 +161,9 @@ typedef struct sp_linear_opt {
     float bound; /* weights and bias uniform in +-bound; default 1/sqrt(in) */
     bool normal; /* weights N(0, 2/in) and bias 0 instead (He et al. 2015) */
     bool zero_bias;
+    int rank; /* 0: as the graph's rule says. NAME_u and NAME_v are linear
+                 layers. One that is tied is of full rank: the rule is not
+                 asked, and a rank is refused */
     const char *tied; /* the weights are this parameter's, by its full name,
                          {out, in}, and start as that does: `bound` is then
                          the bias's alone, and `normal` is refused; NULL: its
@@ -167,6 +182,11 @@ typedef struct sp_conv_opt {
     int pad;    /* default kernel / 2; SP_NO_PAD for none */
     int groups; /* default 1 */
     bool bias;
+    int rank; /* 0: as the graph's rule says. NAME_u has the kernel, the padding
+                 and the stride, NAME_v is 1 x 1; of a 1 x 1 convolution NAME_v
+                 has the stride. With the rule's extra_norm the batch norm
+                 NAME_u_norm stands between them. Groups are of full rank: the
+                 rule is not asked, and a rank is refused */
 } sp_conv_opt;
 
 enum { SP_NO_PAD = -1 };
@@ -212,6 +232,11 @@ typedef struct sp_rnn_opt {
                            alone; SP_NO_BIAS: none */
     float dropout;      /* between layers */
     float bound;        /* all uniform in +-bound; default 1/sqrt(hidden) */
+    int rank;           /* 0: as the graph's rule says. NAME.weight_ih_l0 gives
+                           way to NAME.weight_ih_l0_u.weight {G rank, d} and
+                           NAME.weight_ih_l0_v.weight {G hidden, rank}, gate by
+                           gate; weight_hh_l0 alike; biases stay */
+    bool joined;        /* with `rank`: a matrix's gates as one, u {rank, d} */
 } sp_rnn_opt;
 
 enum { SP_NO_BIAS = -1 };

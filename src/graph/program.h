@@ -88,6 +88,10 @@ static inline sp_value *sp_step_again(const sp_step *s)
     return n->op->recompute && n->y_count == 1 ? (sp_value *)n->y[0] : NULL;
 }
 
+/* The open scope + name, in the graph's arena; NULL: out of memory, which is
+ * then the graph's error. */
+char *sp_full_name(sp_graph *g, const char *name);
+
 /* The tiles of a convolution that can have them: in `tile` stand those of the
  * rule, which stay unless the graph's options say otherwise (tiles.c). Errors:
  * SP_EARG when a record does not go on with this convolution. */

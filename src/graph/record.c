@@ -111,8 +111,7 @@ void sp_pop(sp_graph *g)
         g->scope[g->scope_at[--g->scopes]] = '\0';
 }
 
-/* scope + name in the graph's arena; NULL when out of memory. */
-static char *full_name(sp_graph *g, const char *name)
+char *sp_full_name(sp_graph *g, const char *name)
 {
     size_t scope = strlen(g->scope), more = strlen(name) + 1;
     char *text = sp_arena_alloc(&g->arena, scope + more);
@@ -149,7 +148,7 @@ sp_tensor *sp_input(sp_graph *g, const char *name, sp_shape s, sp_dtype type)
     if (g->err != SP_OK)
         return &g->dummy.t;
 
-    char *text = full_name(g, name);
+    char *text = sp_full_name(g, name);
     sp_value *v = text ? new_value(g, text, -1) : NULL;
     if (!v)
         return &g->dummy.t;
@@ -199,7 +198,7 @@ static sp_param *new_param(sp_graph *g, const char *name, int ndim,
 static sp_param *param(sp_graph *g, const char *name, const int *dims,
                        sp_init init, bool buffer)
 {
-    char *text = g->err == SP_OK ? full_name(g, name) : NULL;
+    char *text = g->err == SP_OK ? sp_full_name(g, name) : NULL;
     int ndim = 0;
 
     if (!text)
@@ -277,7 +276,7 @@ static void *copy_list(sp_graph *g, const void *list, int *count)
 static sp_step *new_step(sp_graph *g, const sp_op *op, const char *name)
 {
     sp_step *s = sp_arena_alloc(&g->arena, sizeof *s);
-    char *text = full_name(g, name);
+    char *text = sp_full_name(g, name);
 
     if (!s || !text || !sp_pointers_add(&g->steps, s)) {
         no_memory(g);
