@@ -232,17 +232,22 @@ static const struct {
     const char *name;
     bool tied;
     int biases;
-} models[] = { { "lm-tied-1", true, 1 },
-               { "lm-tied-2", true, 2 },
-               { "lm-untied-1", false, 1 },
-               { "lm-untied-2", false, 2 } };
+    int rank;
+} models[] = { { "lm-tied-1", true, 1, 0 },
+               { "lm-tied-2", true, 2, 0 },
+               { "lm-untied-1", false, 1, 0 },
+               { "lm-untied-2", false, 2, 0 },
+               { "lm-rank", true, 1, 3 } };
 enum { MODELS = sizeof models / sizeof *models };
 
-static net open_model(bool tied, int biases, sp_graph_opt opt)
+static net open_model(int model, sp_graph_opt opt)
 {
-    sp_rnn_opt rnn = {
-        .hidden = WIDE, .layers = 2, .biases = biases, .bound = BOUND
-    };
+    bool tied = models[model].tied;
+    sp_rnn_opt rnn = { .hidden = WIDE,
+                       .layers = 2,
+                       .biases = models[model].biases,
+                       .bound = BOUND,
+                       .rank = models[model].rank };
     sp_linear_opt decoder = { .out = WORDS,
                               .bound = BOUND,
                               .tied = tied ? "encoder.weight" : NULL };
@@ -282,7 +287,7 @@ START_TEST(language_models_agree_with_pytorch)
 
     ck_assert_int_eq(g->steps, STEPS_MAX);
     for (int v = 0; v < VARIANTS; v++) {
-        net t = open_model(models[_i].tied, models[_i].biases, variants[v]);
+        net t = open_model(_i, variants[v]);
         double worst = 0, gradients = 0;
         for (int step = 0; step < g->steps; step++) {
             double loss = run_step(&t, step);

@@ -98,10 +98,13 @@ static const sp_rnn_opt layers[] = {
     { .kind = SP_LSTM, .hidden = 40, .biases = 1 },
     { .kind = SP_GRU, .hidden = 19, .layers = 2 },
     { .kind = SP_GRU, .hidden = 40, .biases = SP_NO_BIAS },
+    { .kind = SP_LSTM, .hidden = 19, .layers = 2, .rank = 4 },
+    { .kind = SP_GRU, .hidden = 40, .rank = 5, .joined = true },
     { .kind = SP_LSTM, .hidden = 9, .layers = 2, .bidirectional = true },
     { .kind = SP_GRU, .hidden = 9, .layers = 2, .bidirectional = true },
+    { .kind = SP_LSTM, .hidden = 9, .bidirectional = true, .rank = 3 },
 };
-enum { LAYERS = sizeof layers / sizeof *layers, CARRYING = 4 };
+enum { LAYERS = sizeof layers / sizeof *layers, CARRYING = 6 };
 
 static void carry_over(const net *t)
 {
@@ -220,6 +223,7 @@ START_TEST(threads_do_not_change_bits)
     sp_rnn_opt o = layers[_i];
 
     o.hidden = 100;
+    o.rank = o.rank ? 66 : 0;
     o.dropout = 0.3f;
     same_results((sp_shape){ .t = 3, .n = 40, .c = 70 }, o,
                  (sp_graph_opt){ .train = true, .threads = 1 },
@@ -298,8 +302,8 @@ END_TEST
 /* The future of one run is not the past of the next. */
 START_TEST(two_directions_carry_nothing_over)
 {
-    net t = open_net(NULL, (sp_shape){ .t = 3, .n = 2, .c = 4 }, layers[4],
-                     (sp_graph_opt){ 0 });
+    net t = open_net(NULL, (sp_shape){ .t = 3, .n = 2, .c = 4 },
+                     layers[CARRYING], (sp_graph_opt){ 0 });
     size_t n = sp_count(t.y->shape);
     float *y;
 

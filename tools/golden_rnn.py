@@ -32,11 +32,12 @@ LAYERS = {  # name: kind, hidden, layers, both directions
     "lstm-both": (nn.LSTM, 7, 2, True),
     "gru-both": (nn.GRU, 7, 2, True),
 }
-MODELS = {  # name: tied, biases
-    "lm-tied-1": (True, 1),
-    "lm-tied-2": (True, 2),
-    "lm-untied-1": (False, 1),
-    "lm-untied-2": (False, 2),
+MODELS = {  # name: tied, biases, rank of all matrices or 0
+    "lm-tied-1": (True, 1, 0),
+    "lm-tied-2": (True, 2, 0),
+    "lm-untied-1": (False, 1, 0),
+    "lm-untied-2": (False, 2, 0),
+    "lm-rank": (True, 1, 3),
 }
 
 
@@ -50,11 +51,20 @@ def tokens(seed, name, *shape):
     return torch.from_numpy(w.astype(np.int64).reshape(shape))
 
 
-def initialise(net):
+def bound_of(name, rank):
+    """Of a product of factors, the spread is that of the matrix."""
+    if name == "encoder.weight":
+        return EMBEDDING_BOUND
+    if name.endswith(("_u.weight", "_v.weight")):
+        return np.sqrt(BOUND) * (3 / rank) ** 0.25
+    return BOUND
+
+
+def initialise(net, rank=0):
     """As sp_params_init() does; a second bias that is not there is zero."""
     with torch.no_grad():
         for name, p in net.named_parameters():
-            bound = EMBEDDING_BOUND if name == "encoder.weight" else BOUND
+            bound = bound_of(name, rank)
             x = np.float32(bound) * uniform(WEIGHT_SEED, FOR_INIT, name,
                                             p.numel(), -1, 1)
             p.copy_(torch.from_numpy(x).reshape(p.shape))
@@ -114,11 +124,48 @@ def layers(kind, hidden, count, both):
     return lines
 
 
+class LowRank(nn.Module):
+    """nn.LSTM over products of factors, gate by gate."""
+
+    def __init__(self, inputs, hidden, layers, rank):
+        super().__init__()
+        self.layers = layers
+        for i in range(layers):
+            for kind, size in (("ih", hidden if i else inputs),
+                               ("hh", hidden)):
+                name = f"weight_{kind}_l{i}"
+                self.add_module(name + "_u",
+                                nn.Linear(size, 4 * rank, bias=False))
+                self.add_module(name + "_v",
+                                nn.Linear(rank, 4 * hidden, bias=False))
+            for kind in "ih", "hh":
+                self.register_parameter(
+                    f"bias_{kind}_l{i}",
+                    nn.Parameter(torch.zeros(4 * hidden)))
+
+    def matrix(self, name):
+        u = getattr(self, name + "_u").weight.chunk(4)
+        v = getattr(self, name + "_v").weight.chunk(4)
+        return torch.cat([b @ a for a, b in zip(u, v)])
+
+    def forward(self, x, state):
+        weights = []
+        for i in range(self.layers):
+            weights += [self.matrix(f"weight_{k}_l{i}")
+                        for k in ("ih", "hh")]
+            weights += [getattr(self, f"bias_{k}_l{i}")
+                        for k in ("ih", "hh")]
+        y, h, c = torch.lstm(x, state, weights, True, self.layers, 0.0,
+                             True, False, False)
+        return y, (h, c)
+
+
 class Model(nn.Module):
-    def __init__(self, tied, biases):
+    def __init__(self, tied, biases, rank):
         super().__init__()
         self.encoder = nn.Embedding(WORDS, WIDE)
-        self.rnn = nn.LSTM(WIDE, WIDE, 2)
+        self.rnn = (LowRank(WIDE, WIDE, 2, rank) if rank else
+                    nn.LSTM(WIDE, WIDE, 2))
         self.decoder = nn.Linear(WIDE, WORDS)
         if tied:
             self.decoder.weight = self.encoder.weight
@@ -127,9 +174,9 @@ class Model(nn.Module):
                 p.requires_grad = False
 
 
-def model(tied, biases):
-    net = Model(tied, biases).double()
-    initialise(net)
+def model(tied, biases, rank):
+    net = Model(tied, biases, rank).double()
+    initialise(net, rank)
     state = (torch.zeros(2, LM_N, WIDE).double(),) * 2
     sgd = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], LR)
     losses = []

@@ -1,7 +1,9 @@
 /* Recurrent layers: parameters NAME.weight_ih_l0, NAME.weight_hh_l0,
  * NAME.bias_ih_l0, NAME.bias_hh_l0, ..., "_reverse" behind those of the other
- * direction; states NAME.h_l0 and, of an LSTM, NAME.c_l0, which in two
- * directions are inputs of zeros instead. */
+ * direction; of low rank NAME.weight_ih_l0_u.weight,
+ * NAME.weight_ih_l0_v.weight,
+ * ...; states NAME.h_l0 and, of an LSTM, NAME.c_l0, which in two directions are
+ * inputs of zeros instead. */
 #include <math.h>
 #include <stdio.h>
 
@@ -25,25 +27,80 @@ static const char *name_of(const part *p, const char *stem,
     return name;
 }
 
-static sp_param *weight(const part *p, const char *stem, int columns)
+static int gates_of(const part *p) { return p->o->kind == SP_LSTM ? 4 : 3; }
+
+/* Whether a matrix of low rank has its gates as one: as is asked for with the
+ * rank, or by who gives the rank. */
+static bool is_joined(const part *p)
 {
-    int gates = p->o->kind == SP_LSTM ? 4 : 3;
+    return p->o->joined || (p->o->rank == 0 && sp_graph_ranks(p->g).joined);
+}
+
+static sp_init start_of(const part *p)
+{
     float bound =
         p->o->bound > 0.0f ? p->o->bound : 1.0f / sqrtf((float)p->o->hidden);
+
+    return (sp_init){ SP_UNIFORM, bound };
+}
+
+static sp_param *weight(const part *p, const char *stem, int columns)
+{
     char name[2 * NAME_SIZE];
 
     return sp_weight(p->g, name_of(p, stem, name),
-                     (int[]){ gates * p->o->hidden, columns, 0 },
-                     (sp_init){ SP_UNIFORM, bound });
+                     (int[]){ gates_of(p) * p->o->hidden, columns, 0 },
+                     start_of(p));
+}
+
+/* NAME_u.weight or NAME_v.weight. */
+static sp_param *factor(const part *p, const char *whole, char which,
+                        const int size[3], sp_init start)
+{
+    char name[2 * NAME_SIZE + 16];
+
+    snprintf(name, sizeof name, "%s_%c.weight", whole, which);
+    return sp_weight(p->g, name, size, start);
+}
+
+/* One of the two matrices, or its factors. */
+typedef struct matrix {
+    sp_param *w, *u, *v;
+} matrix;
+
+static matrix matrix_of(const part *p, const char *stem, int columns)
+{
+    int hidden = p->o->hidden, gates = gates_of(p), blocks;
+    char name[2 * NAME_SIZE];
+    int rank = sp_layer_rank(p->g, name_of(p, stem, name), p->o->rank, hidden,
+                             columns);
+    sp_init start = start_of(p);
+    matrix m = { NULL };
+
+    if (rank == 0) {
+        m.w = weight(p, stem, columns);
+        return m;
+    }
+    start = sp_factor_init(start, rank);
+    blocks = is_joined(p) ? 1 : gates;
+    m.u = factor(p, name, 'u', (int[]){ blocks * rank, columns, 0 }, start);
+    m.v = factor(p, name, 'v', (int[]){ gates * hidden, rank, 0 }, start);
+    sp_factors_of(p->g, name, m.u, m.v);
+    return m;
 }
 
 static sp_recurrent_params params_of(const part *p, int in)
 {
     int biases = p->o->biases ? p->o->biases : 2;
-    sp_recurrent_params a = { 0 };
+    matrix ih = matrix_of(p, "weight_ih", in);
+    matrix hh = matrix_of(p, "weight_hh", p->o->hidden);
+    sp_recurrent_params a = { .w_ih = ih.w,
+                              .w_hh = hh.w,
+                              .u_ih = ih.u,
+                              .v_ih = ih.v,
+                              .u_hh = hh.u,
+                              .v_hh = hh.v };
 
-    a.w_ih = weight(p, "weight_ih", in);
-    a.w_hh = weight(p, "weight_hh", p->o->hidden);
     if (biases > 0)
         a.b_ih = weight(p, "bias_ih", 0);
     if (biases > 1)

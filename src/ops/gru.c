@@ -18,10 +18,14 @@
  *
  * Shapes: x {t,n,1,1,d}, h {1,n,1,1,k}, w_ih {3k,d}, w_hh {3k,k}, b_ih and
  *         b_hh {3k} or absent -> y {t,n,1,1,k}, h {1,n,1,1,k}, that behind the
- *         last step, which is the first one if there is none.
+ *         last step, which is the first one if there is none. Of low rank,
+ *         u_ih {3r,d} or {r,d} and v_ih {3k,r} in the place of w_ih; w_hh
+ *         alike: see recurrent_matrix.h.
  * Saved:  r, z, n and m of every step: 4 k floats a row. Backward writes (dr,
- *         dz, dn) over the first three.
- * Errors: SP_ESHAPE when states or parameters do not fit.
+ *         dz, dn) over the first three. Of low rank, what stands between the
+ *         factors too: 3 r or r floats a row and matrix.
+ * Errors: SP_ESHAPE when states or parameters do not fit; SP_EARG when a matrix
+ *         is given twice or not at all.
  * Source: Cho et al. 2014, "Learning Phrase Representations using RNN
  *         Encoder-Decoder". Differs: r multiplies behind the product with w_hn,
  *         as cuDNN and PyTorch have it, so that one product serves all gates.
@@ -52,7 +56,8 @@ static size_t lay_saved(const sp_recurrence *s, void *base, memory *mem)
 
     mem->gates = sp_carve(&at, rows * (size_t)s->wide);
     mem->m = sp_carve(&at, rows * (size_t)s->hidden);
-    return at.used;
+    return at.used + sp_recurrent_lay_saved(s, base ? at.base + at.used : NULL,
+                                            &mem->work);
 }
 
 static size_t lay_scratch(const sp_recurrence *s, bool backward, void *base,
@@ -136,7 +141,7 @@ static void gru_forward(const sp_node *n, const sp_run *r)
     sp_recurrence s = sp_recurrent_open(n, r);
     const float *h = n->x[1]->data;
     memory mem = { 0 };
-    sp_packed w_hh;
+    sp_recurrent_steps w_hh;
     step now = { .kernels = r->kernels,
                  .to = { .units = (size_t)s.hidden,
                          .step = (size_t)s.hidden,
@@ -146,9 +151,9 @@ static void gru_forward(const sp_node *n, const sp_run *r)
         lay_saved(&s, n->saved_data, &mem);
     lay_scratch(&s, false, n->scratch_data, &mem);
     sp_recurrent_input(&s, &mem.work, s.b_ih ? s.b_ih->value : NULL, mem.gates);
-    w_hh = sp_recurrent_pack(&s, &mem.work, false);
+    w_hh = sp_recurrent_pack(&s, &mem.work, false, 0.0f);
     for (int i = 0; i < s.t; i++) {
-        sp_recurrent_product(&s, &w_hh, h, mem.state, 0.0f);
+        sp_recurrent_product(&s, &w_hh, i, h, mem.state);
         now.to.gates = sp_recurrent_rows(&s, mem.gates, i, s.wide);
         now.to.state = mem.state;
         now.to.m = n->train ? sp_recurrent_rows(&s, mem.m, i, s.hidden) : mem.m;
@@ -165,7 +170,7 @@ static void gru_steps_back(const sp_recurrence *s, const memory *mem)
 {
     const sp_node *n = s->node;
     float *dy = n->y[0]->grad;
-    sp_packed w_hh = sp_recurrent_pack(s, &mem->work, true);
+    sp_recurrent_steps w_hh = sp_recurrent_pack(s, &mem->work, true, 1.0f);
     step now = { .kernels = s->how.kernels,
                  .back = { .units = (size_t)s->hidden,
                            .step = (size_t)s->hidden,
@@ -180,7 +185,7 @@ static void gru_steps_back(const sp_recurrence *s, const memory *mem)
             sp_recurrent_before(s, n->x[1]->data, n->y[0]->data, i);
         now.back.dy = dy ? sp_recurrent_rows(s, dy, i, s->hidden) : NULL;
         sp_recurrent_for_rows(s, backward_rows, &now);
-        sp_recurrent_product(s, &w_hh, now.back.state, mem->dh, 1.0f);
+        sp_recurrent_product(s, &w_hh, i, now.back.state, mem->dh);
     }
 }
 
@@ -202,10 +207,11 @@ static void gru_backward(const sp_node *n, const sp_run *r)
     sp_lap(r, n, SP_BACKWARD_WEIGHT);
     if (s.b_ih)
         sp_bias_backward(&s.how, (size_t)s.rows, s.wide, mem.gates,
-                         s.b_ih->grad, sp_param_beta(n, 2, r));
+                         s.b_ih->grad, sp_param_beta(n, s.biases, r));
     if (s.b_hh)
         sp_bias_backward(&s.how, (size_t)s.rows, s.wide, mem.state,
-                         s.b_hh->grad, sp_param_beta(n, s.b_ih ? 3 : 2, r));
+                         s.b_hh->grad,
+                         sp_param_beta(n, s.biases + (s.b_ih != NULL), r));
     if (s.b_ih || s.b_hh)
         sp_lap(r, n, SP_BACKWARD_BIAS);
 }

@@ -17,10 +17,15 @@
  *
  * Shapes: x {t,n,1,1,d}, h and c {1,n,1,1,k}, w_ih {4k,d}, w_hh {4k,k}, b_ih
  *         and b_hh {4k} or absent -> y {t,n,1,1,k}, h and c {1,n,1,1,k}, those
- *         behind the last step, which are the first ones if there is none.
+ *         behind the last step, which are the first ones if there is none. Of
+ *         low rank, u_ih {4r,d} or {r,d} and v_ih {4k,r} in the place of w_ih;
+ *         w_hh alike: see recurrent_matrix.h.
  * Saved:  the gates behind s and tanh, and c, of every step: 5 k floats a row.
- *         Backward writes the gates' gradients over the gates.
- * Errors: SP_ESHAPE when states or parameters do not fit.
+ *         Backward writes the gates' gradients over the gates. Of low rank,
+ *         what stands between the factors too: 4 r or r floats a row and
+ *         matrix.
+ * Errors: SP_ESHAPE when states or parameters do not fit; SP_EARG when a matrix
+ *         is given twice or not at all.
  * Source: Hochreiter, Schmidhuber 1997, "Long Short-Term Memory"; Gers,
  *         Schmidhuber, Cummins 2000, "Learning to Forget". No peepholes; the
  *         order of the gates is PyTorch's.
@@ -51,7 +56,8 @@ static size_t lay_saved(const sp_recurrence *s, void *base, memory *m)
 
     m->gates = sp_carve(&at, rows * (size_t)s->wide);
     m->c = sp_carve(&at, rows * (size_t)s->hidden);
-    return at.used;
+    return at.used +
+           sp_recurrent_lay_saved(s, base ? at.base + at.used : NULL, &m->work);
 }
 
 static size_t lay_scratch(const sp_recurrence *s, bool backward, void *base,
@@ -145,7 +151,7 @@ static void lstm_forward(const sp_node *n, const sp_run *r)
     const float *h = n->x[1]->data, *c = n->x[2]->data;
     size_t bytes = sp_recurrent_state(&s) * sizeof(float);
     memory m = { 0 };
-    sp_packed w_hh;
+    sp_recurrent_steps w_hh;
     step now = { .kernels = r->kernels,
                  .to = { .units = (size_t)s.hidden,
                          .step = (size_t)s.hidden } };
@@ -154,14 +160,14 @@ static void lstm_forward(const sp_node *n, const sp_run *r)
         lay_saved(&s, n->saved_data, &m);
     lay_scratch(&s, false, n->scratch_data, &m);
     sp_recurrent_input(&s, &m.work, add_biases(&s, m.bias), m.gates);
-    w_hh = sp_recurrent_pack(&s, &m.work, false);
+    w_hh = sp_recurrent_pack(&s, &m.work, false, 1.0f);
     for (int i = 0; i < s.t; i++) {
         now.to.gates = sp_recurrent_rows(&s, m.gates, i, s.wide);
         now.to.before = c;
         now.to.c =
             n->train ? sp_recurrent_rows(&s, m.c, i, s.hidden) : n->y[2]->data;
         now.to.h = sp_recurrent_rows(&s, n->y[0]->data, i, s.hidden);
-        sp_recurrent_product(&s, &w_hh, h, now.to.gates, 1.0f);
+        sp_recurrent_product(&s, &w_hh, i, h, now.to.gates);
         sp_recurrent_for_rows(&s, forward_rows, &now);
         h = now.to.h;
         c = now.to.c;
@@ -176,7 +182,7 @@ static void grad_biases(const sp_recurrence *s, const sp_run *r,
                         const memory *m)
 {
     const sp_param *b[] = { s->b_ih, s->b_hh };
-    int at = 2;
+    int at = s->biases;
 
     if (!s->b_ih && !s->b_hh)
         return;
@@ -194,7 +200,7 @@ static void lstm_steps_back(const sp_recurrence *s, const memory *m)
 {
     const sp_node *n = s->node;
     float *dy = n->y[0]->grad;
-    sp_packed w_hh = sp_recurrent_pack(s, &m->work, true);
+    sp_recurrent_steps w_hh = sp_recurrent_pack(s, &m->work, true, 0.0f);
     step now = { .kernels = s->how.kernels,
                  .back = { .units = (size_t)s->hidden,
                            .step = (size_t)s->hidden,
@@ -209,7 +215,7 @@ static void lstm_steps_back(const sp_recurrence *s, const memory *m)
         now.back.c = sp_recurrent_rows(s, m->c, i, s->hidden);
         now.back.dy = dy ? sp_recurrent_rows(s, dy, i, s->hidden) : NULL;
         sp_recurrent_for_rows(s, backward_rows, &now);
-        sp_recurrent_product(s, &w_hh, now.back.gates, m->dh, 0.0f);
+        sp_recurrent_product(s, &w_hh, i, now.back.gates, m->dh);
     }
 }
 

@@ -6,6 +6,21 @@
 #include "kernels/conv.h"
 #include "kernels/elements.h"
 
+/* Append a matrix, or its factors, to a list; whether these. */
+static bool add_matrix(sp_param **list, int *count, sp_param *w, sp_param *u,
+                       sp_param *v)
+{
+    list[(*count)++] = w ? w : u;
+    if (!w)
+        list[(*count)++] = v;
+    return !w;
+}
+
+static bool given(const sp_param *w, const sp_param *u, const sp_param *v)
+{
+    return w ? !u && !v : u && v;
+}
+
 void sp_recurrent_record(sp_graph *g, const sp_op *op, const char *name,
                          sp_tensor *const *x, const sp_recurrent_params *p,
                          bool reverse, sp_tensor **y)
@@ -13,9 +28,16 @@ void sp_recurrent_record(sp_graph *g, const sp_op *op, const char *name,
     sp_recurrent_attr a = { .reverse = reverse,
                             .b_ih = p->b_ih != NULL,
                             .b_hh = p->b_hh != NULL };
-    sp_param *list[5] = { p->w_ih, p->w_hh };
-    int count = 2, outputs = 0;
+    sp_param *list[7] = { 0 };
+    int count = 0, outputs = 0;
 
+    if (!given(p->w_ih, p->u_ih, p->v_ih) || !given(p->w_hh, p->u_hh, p->v_hh))
+        sp_graph_fail(g, SP_EARG,
+                      "%s (%s): each matrix must be given once: w_ih, or u_ih "
+                      "and v_ih; w_hh, or u_hh and v_hh",
+                      name, op->name);
+    a.factors_ih = add_matrix(list, &count, p->w_ih, p->u_ih, p->v_ih);
+    a.factors_hh = add_matrix(list, &count, p->w_hh, p->u_hh, p->v_hh);
     if (p->b_ih)
         list[count++] = p->b_ih;
     if (p->b_hh)
@@ -49,36 +71,62 @@ static sp_err check_states(const sp_node *n)
     return SP_OK;
 }
 
-/* The i-th parameter: w_ih, w_hh, or a bias. */
-static sp_err check_param(const sp_node *n, int i, int wide)
+/* Matrix `index`, in one piece. */
+static sp_err check_whole(const sp_node *n, int index, int wide, int columns)
 {
-    const sp_param *p = n->p[i];
-    int in = n->x[0]->shape.c, hidden = n->x[1]->shape.c;
-    int columns = i == 0 ? in : hidden;
+    const sp_param *w = n->p[index];
 
-    if (i < 2 && (p->ndim != 2 || p->dims[0] != wide || p->dims[1] != columns))
+    if (w->ndim != 2 || w->dims[0] != wide || w->dims[1] != columns)
         return sp_fail(SP_ESHAPE,
                        "%s (%s): %s must be %d x %d, for %d inputs and states "
                        "of %d",
-                       n->name, n->op->name, p->name, wide, columns, in,
-                       hidden);
-    if (i >= 2 && (p->ndim != 1 || p->dims[0] != wide))
+                       n->name, n->op->name, w->name, wide, columns,
+                       n->x[0]->shape.c, n->x[1]->shape.c);
+    return SP_OK;
+}
+
+/* Its factors, gate by gate or joined: v tells the rank. */
+static sp_err check_factors(const sp_node *n, int index, int wide, int columns)
+{
+    const sp_param *u = n->p[index], *v = n->p[index + 1];
+    int gates = wide / n->x[1]->shape.c, rank = v->dims[1];
+
+    if (v->ndim != 2 || v->dims[0] != wide)
         return sp_fail(SP_ESHAPE,
-                       "%s (%s): %s must have %d elements, for states of %d",
-                       n->name, n->op->name, p->name, wide, hidden);
+                       "%s (%s): %s must be %d x rank, for states of %d",
+                       n->name, n->op->name, v->name, wide, n->x[1]->shape.c);
+    if (u->ndim != 2 || u->dims[1] != columns ||
+        (u->dims[0] != rank && (double)u->dims[0] != (double)gates * rank))
+        return sp_fail(SP_ESHAPE,
+                       "%s (%s): %s must be %.0f x %d or, joined, %d x %d, for "
+                       "%s of %d x %d, %d inputs and states of %d",
+                       n->name, n->op->name, u->name, (double)gates * rank,
+                       columns, rank, columns, v->name, wide, rank,
+                       n->x[0]->shape.c, n->x[1]->shape.c);
     return SP_OK;
 }
 
 static sp_err check_params(const sp_node *n, int gates)
 {
-    int hidden = n->x[1]->shape.c;
+    const sp_recurrent_attr *a = n->attr;
+    int in = n->x[0]->shape.c, hidden = n->x[1]->shape.c, at = 0;
 
     if (hidden > INT_MAX / gates)
         return sp_fail(SP_ESHAPE,
                        "%s (%s): %d gates of %d are more than 2^31 - 1",
                        n->name, n->op->name, gates, hidden);
-    for (int i = 0; i < n->p_count; i++)
-        SP_TRY(check_param(n, i, gates * hidden));
+    SP_TRY((a->factors_ih ? check_factors : check_whole)(n, at, gates * hidden,
+                                                         in));
+    at += a->factors_ih ? 2 : 1;
+    SP_TRY((a->factors_hh ? check_factors : check_whole)(n, at, gates * hidden,
+                                                         hidden));
+    for (at += a->factors_hh ? 2 : 1; at < n->p_count; at++)
+        if (n->p[at]->ndim != 1 || n->p[at]->dims[0] != gates * hidden)
+            return sp_fail(SP_ESHAPE,
+                           "%s (%s): %s must have %d elements, for states of "
+                           "%d",
+                           n->name, n->op->name, n->p[at]->name, gates * hidden,
+                           hidden);
     return SP_OK;
 }
 
@@ -95,10 +143,13 @@ sp_err sp_recurrent_shape(sp_node *n, int gates)
     for (int i = 0; i < n->y_count; i++)
         n->y[i]->shape = (sp_shape){ .t = i == 0 ? x.t : 1,
                                      .n = x.n,
-                                     .c = n->p[1]->dims[1] };
+                                     .c = n->x[1]->shape.c };
     n->keep_x = (1u << n->x_count) - 1;
     n->keep_y = 1;
-    n->macs = (double)n->p[0]->count + (double)n->p[1]->count;
+    n->macs = 0;
+    for (int i = 0; i < n->p_count; i++)
+        if (n->p[i]->ndim == 2)
+            n->macs += (double)n->p[i]->count;
     return SP_OK;
 }
 
@@ -108,6 +159,7 @@ sp_recurrence sp_recurrent_open(const sp_node *n, const sp_run *r)
 {
     const sp_recurrent_attr *a = n->attr;
     sp_shape x = n->x[0]->shape;
+    int hh = a->factors_ih ? 2 : 1, biases = hh + (a->factors_hh ? 2 : 1);
     sp_recurrence s = {
         .node = n,
         .how = { .kernels = n->kernels,
@@ -116,15 +168,16 @@ sp_recurrence sp_recurrent_open(const sp_node *n, const sp_run *r)
         .t = r ? least(r->t, x.t) : x.t,
         .n = r ? least(r->n, x.n) : x.n,
         .in = x.c,
-        .hidden = n->p[1]->dims[1],
-        .wide = n->p[1]->dims[0],
+        .hidden = n->x[1]->shape.c,
         .reverse = a->reverse,
-        .w_ih = n->p[0],
-        .w_hh = n->p[1],
-        .b_ih = a->b_ih ? n->p[2] : NULL,
-        .b_hh = a->b_hh ? n->p[a->b_ih ? 3 : 2] : NULL,
+        .ih = sp_recurrent_matrix_at(n, 0, a->factors_ih),
+        .hh = sp_recurrent_matrix_at(n, hh, a->factors_hh),
+        .b_ih = a->b_ih ? n->p[biases] : NULL,
+        .b_hh = a->b_hh ? n->p[biases + a->b_ih] : NULL,
+        .biases = biases,
     };
 
+    s.wide = s.ih.wide;
     s.rows = s.t * s.n;
     return s;
 }
@@ -146,26 +199,32 @@ void sp_recurrent_for_rows(const sp_recurrence *s, sp_body body, void *arg)
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-/* A matrix {rows, columns}, packed for products with it or, to go back, with
- * what it is transposed. */
-typedef struct matrix {
-    int rows, columns;
-    bool back;
-} matrix;
-
-static sp_packed packed_of(const matrix *m, float *data)
+size_t sp_recurrent_lay_saved(const sp_recurrence *s, void *base,
+                              sp_recurrent_work *w)
 {
-    return (sp_packed){ .in = m->back ? m->rows : m->columns,
-                        .out = m->back ? m->columns : m->rows,
-                        .transposed = m->back,
-                        .data = data };
+    size_t row = (size_t)s->rows * sizeof(float);
+    sp_carver at = { .base = base };
+
+    w->z_ih = sp_carve(&at, row * sp_recurrent_narrow(&s->ih));
+    w->z_hh = sp_carve(&at, row * sp_recurrent_narrow(&s->hh));
+    return at.used;
 }
 
-static size_t bytes_of(const sp_recurrence *s, matrix m)
+/* What stands between factors, where forward leaves nothing for backward, or
+ * its gradient. */
+static void lay_between(const sp_recurrence *s, bool backward, sp_carver *at,
+                        sp_recurrent_work *w)
 {
-    sp_packed p = packed_of(&m, NULL);
+    size_t row = (size_t)s->rows * sizeof(float);
+    size_t ih = sp_recurrent_narrow(&s->ih), hh = sp_recurrent_narrow(&s->hh);
 
-    return sp_packed_size(&s->how, p.in, p.out);
+    if (backward) {
+        w->dz_ih = sp_carve(at, row * ih);
+        w->dz_hh = sp_carve(at, row * hh);
+    } else if (!s->node->train) {
+        w->z_ih = sp_carve(at, row * ih);
+        w->z_hh = sp_carve(at, (size_t)s->n * sizeof(float) * hh);
+    }
 }
 
 /* The matrices' gradients come last: what they need stands where the matrices
@@ -174,41 +233,46 @@ size_t sp_recurrent_lay(const sp_recurrence *s, bool backward, void *base,
                         sp_recurrent_work *w)
 {
     size_t row = (size_t)s->rows * sizeof(float);
-    sp_carver at = { .base = base }, last = at;
+    sp_carver at = { .base = base }, last;
 
+    lay_between(s, backward, &at, w);
+    last = at;
     w->packed = sp_carve(
-        &at, larger(bytes_of(s, (matrix){ s->wide, s->in, backward }),
-                    bytes_of(s, (matrix){ s->wide, s->hidden, backward })));
+        &at, larger(sp_recurrent_packed_size(&s->how, &s->ih, backward),
+                    sp_recurrent_packed_size(&s->how, &s->hh, backward)));
     if (!backward)
         return at.used;
     w->turned = sp_carve(&last, row * (size_t)s->wide);
+    w->narrow = sp_carve(&last, row * larger(sp_recurrent_narrow(&s->ih),
+                                             sp_recurrent_narrow(&s->hh)));
     w->before = sp_carve(&last, row * (size_t)s->hidden);
     w->rows = sp_carve(
-        &last, larger(bytes_of(s, (matrix){ s->rows, s->in, true }),
-                      bytes_of(s, (matrix){ s->rows, s->hidden, true })));
+        &last, larger(sp_recurrent_sums_size(&s->how, &s->ih, s->rows),
+                      sp_recurrent_sums_size(&s->how, &s->hh, s->rows)));
     return larger(at.used, last.used);
 }
 
-static sp_packed pack(const sp_recurrence *s, matrix m, const float *from,
-                      float *to)
+sp_recurrent_steps sp_recurrent_pack(const sp_recurrence *s,
+                                     const sp_recurrent_work *w, bool back,
+                                     float beta)
 {
-    sp_packed p = packed_of(&m, to);
+    sp_recurrent_steps p = {
+        .w_hh = sp_recurrent_matrix_pack(&s->how, &s->hh, back, w->packed),
+        .z = back ? w->dz_hh : w->z_hh,
+        .width = s->node->train ? (int)sp_recurrent_narrow(&s->hh) : 0
+    };
 
-    sp_pack(&s->how, &p, from);
+    p.w_hh.beta = beta;
     return p;
 }
 
-sp_packed sp_recurrent_pack(const sp_recurrence *s, const sp_recurrent_work *w,
-                            bool back)
+void sp_recurrent_product(const sp_recurrence *s, const sp_recurrent_steps *w,
+                          int step, const float *x, float *y)
 {
-    return pack(s, (matrix){ s->wide, s->hidden, back }, s->w_hh->value,
-                w->packed);
-}
+    sp_recurrent_operands o = { .n = s->n, .x = x, .y = y };
 
-void sp_recurrent_product(const sp_recurrence *s, const sp_packed *p,
-                          const float *x, float *y, float beta)
-{
-    sp_packed_product(&s->how, p, s->n, x, y, beta);
+    o.z = sp_recurrent_rows(s, w->z, step, w->width);
+    sp_recurrent_matrix_product(&s->how, &w->w_hh, &o);
 }
 
 /* Rows that start as a bias. */
@@ -230,14 +294,17 @@ void sp_recurrent_input(const sp_recurrence *s, const sp_recurrent_work *w,
                         const float *bias, float *gates)
 {
     bias_job j = { bias, gates, (size_t)s->wide };
-    sp_packed p =
-        pack(s, (matrix){ s->wide, s->in, false }, s->w_ih->value, w->packed);
+    sp_recurrent_packed p =
+        sp_recurrent_matrix_pack(&s->how, &s->ih, false, w->packed);
+    sp_recurrent_operands o = {
+        .n = s->rows, .x = s->node->x[0]->data, .z = w->z_ih, .y = gates
+    };
 
     if (bias)
         sp_parallel_for(s->how.threads, (size_t)s->rows, 1 + 65536 / j.wide,
                         bias_rows, &j);
-    sp_packed_product(&s->how, &p, s->rows, s->node->x[0]->data, gates,
-                      bias ? 1.0f : 0.0f);
+    p.beta = bias ? 1.0f : 0.0f;
+    sp_recurrent_matrix_product(&s->how, &p, &o);
 }
 
 void sp_recurrent_last_grad(const sp_recurrence *s, int k, float *grad)
@@ -263,13 +330,16 @@ void sp_recurrent_first_grad(const sp_recurrence *s, const sp_run *r, int k,
 void sp_recurrent_grad_input(const sp_recurrence *s, const sp_recurrent_work *w,
                              const float *gates)
 {
-    sp_packed p;
+    sp_recurrent_operands o = {
+        .n = s->rows, .x = gates, .z = w->dz_ih, .y = s->node->x[0]->grad
+    };
+    sp_recurrent_packed p;
 
-    if (!s->node->x[0]->grad)
+    if (!o.y && !s->ih.v)
         return;
-    p = pack(s, (matrix){ s->wide, s->in, true }, s->w_ih->value, w->packed);
-    sp_packed_product(&s->how, &p, s->rows, gates, s->node->x[0]->grad,
-                      sp_beta(s->node, 0));
+    p = sp_recurrent_matrix_pack(&s->how, &s->ih, true, w->packed);
+    p.beta = sp_beta(s->node, 0);
+    sp_recurrent_matrix_product(&s->how, &p, &o);
 }
 
 void sp_recurrent_turn(const sp_recurrence *s, const sp_recurrent_work *w,
@@ -279,26 +349,24 @@ void sp_recurrent_turn(const sp_recurrence *s, const sp_recurrent_work *w,
                  (size_t)s->wide, gates, w->turned);
 }
 
-/* dw = beta * dw + (gates' gradients)^T x. */
-static void grad_matrix(const sp_recurrence *s, const sp_recurrent_work *w,
-                        const float *x, const sp_param *m, float beta)
+static sp_recurrent_sums sums_of(const sp_recurrence *s,
+                                 const sp_recurrent_work *w)
 {
-    sp_packed p;
-
-    if (s->rows == 0) {
-        if (beta == 0.0f)
-            memset(m->grad, 0, m->count * sizeof *m->grad);
-        return;
-    }
-    p = pack(s, (matrix){ s->rows, m->dims[1], true }, x, w->rows);
-    sp_packed_product(&s->how, &p, s->wide, w->turned, m->grad, beta);
+    return (sp_recurrent_sums){ .rows = s->rows,
+                                .turned = w->turned,
+                                .narrow = w->narrow,
+                                .packed = w->rows };
 }
 
 void sp_recurrent_grad_w_ih(const sp_recurrence *s, const sp_run *r,
                             const sp_recurrent_work *w)
 {
-    grad_matrix(s, w, s->node->x[0]->data, s->w_ih,
-                sp_param_beta(s->node, 0, r));
+    sp_recurrent_sums sums = sums_of(s, w);
+
+    sums.x = s->node->x[0]->data;
+    sums.z = w->z_ih;
+    sums.dz = w->dz_ih;
+    sp_recurrent_matrix_grad(&s->how, &s->ih, s->node, r, &sums);
 }
 
 /* The h before each step are the first state and all of y but its last step. To
@@ -307,49 +375,15 @@ void sp_recurrent_grad_w_hh(const sp_recurrence *s, const sp_run *r,
                             const sp_recurrent_work *w)
 {
     size_t state = sp_recurrent_state(s) * sizeof(float);
+    sp_recurrent_sums sums = sums_of(s, w);
 
     for (int i = 0; i < s->t; i++)
         memcpy(
             sp_recurrent_rows(s, w->before, i, s->hidden),
             sp_recurrent_before(s, s->node->x[1]->data, s->node->y[0]->data, i),
             state);
-    grad_matrix(s, w, w->before, s->w_hh, sp_param_beta(s->node, 1, r));
-}
-
-bool sp_recurrent_example_at(sp_graph *g, int i, int gates, int states,
-                             sp_recurrent_example *e)
-{
-    static const struct {
-        int t, n, in, hidden;
-        bool reverse, b_ih, b_hh, last, twice;
-    } cases[] = {
-        { 1, 1, 1, 1, false, true, true, false, false },
-        { 5, 3, 4, 7, false, true, true, false, false },
-        { 4, 2, 3, 5, true, true, false, false, false },
-        { 3, 5, 9, 17, true, false, false, false, false },
-        { 2, 13, 17, 33, false, false, true, false, false },
-        { 3, 2, 5, 7, false, true, true, true, false },
-        { 3, 2, 7, 7, true, true, true, false, true },
-    };
-    static const char *const names[] = { "h", "c" };
-    const sp_init some = { SP_UNIFORM, 0.5f };
-
-    if (i >= (int)(sizeof cases / sizeof *cases))
-        return false;
-    int n = cases[i].n, hidden = cases[i].hidden, wide = gates * hidden;
-    sp_shape x = { .t = cases[i].t, .n = n, .c = cases[i].in };
-    *e = (sp_recurrent_example){ .reverse = cases[i].reverse,
-                                 .last = cases[i].last,
-                                 .twice = cases[i].twice };
-    e->x[0] = sp_input(g, "x", x, SP_F32);
-    for (int k = 0; k < states; k++)
-        e->x[1 + k] =
-            sp_input(g, names[k], (sp_shape){ .n = n, .c = hidden }, SP_F32);
-    e->p.w_ih = sp_weight(g, "w_ih", (int[]){ wide, x.c, 0 }, some);
-    e->p.w_hh = sp_weight(g, "w_hh", (int[]){ wide, hidden, 0 }, some);
-    if (cases[i].b_ih)
-        e->p.b_ih = sp_weight(g, "b_ih", (int[]){ wide, 0 }, some);
-    if (cases[i].b_hh)
-        e->p.b_hh = sp_weight(g, "b_hh", (int[]){ wide, 0 }, some);
-    return true;
+    sums.x = w->before;
+    sums.z = w->z_hh;
+    sums.dz = w->dz_hh;
+    sp_recurrent_matrix_grad(&s->how, &s->hh, s->node, r, &sums);
 }

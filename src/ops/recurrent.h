@@ -2,17 +2,19 @@
  * the inputs is one product over all rows, that from the state one for each
  * step, over a step's few rows.
  *
- * Inputs are x[0] = x, x[1] = h, further states; parameters p[0] = w_ih, p[1] =
- * w_hh, then the biases there are; outputs y[0] = y, then the states. */
+ * Inputs are x[0] = x, x[1] = h, further states; parameters w_ih or u_ih and
+ * v_ih, w_hh or u_hh and v_hh, then the biases there are; outputs y[0] = y,
+ * then the states. */
 #ifndef SP_RECURRENT_H
 #define SP_RECURRENT_H
 
-#include "kernels/kernels.h"
+#include "ops/recurrent_matrix.h"
 #include "sprat/nn.h"
 
 typedef struct sp_recurrent_attr {
-    bool reverse;    /* from the last step on */
-    bool b_ih, b_hh; /* which biases there are */
+    bool reverse;                /* from the last step on */
+    bool factors_ih, factors_hh; /* which matrices are of low rank */
+    bool b_ih, b_hh;             /* which biases there are */
 } sp_recurrent_attr;
 
 /* A node at the sizes of a run. */
@@ -22,7 +24,9 @@ typedef struct sp_recurrence {
     int t, n, rows;       /* valid steps, rows of a step, rows of all */
     int in, hidden, wide; /* of a row: inputs, a state, all gates */
     bool reverse;
-    const sp_param *w_ih, *w_hh, *b_ih, *b_hh; /* biases: or NULL */
+    sp_recurrent_matrix ih, hh;
+    const sp_param *b_ih, *b_hh; /* biases: or NULL */
+    int biases;                  /* the first is the node's p[biases] */
 } sp_recurrence;
 
 /* Record. `x` ends with NULL; there are as many outputs, into y. */
@@ -65,26 +69,49 @@ static inline size_t sp_recurrent_state(const sp_recurrence *s)
  * sp_parallel_for() does. */
 void sp_recurrent_for_rows(const sp_recurrence *s, sp_body body, void *arg);
 
-/* Work space of the products, all by packed weights: over wide matrices, these
+/* Memory of the products, all by packed weights: over wide matrices, these
  * take half to three quarters of the time of a convolution's passes. Packed are
- * w_ih and w_hh and, for the matrices' gradients, the rows of x and h. */
+ * w_ih and w_hh or their factors and, for gradients, the rows of what these are
+ * multiplied by.
+ *
+ * What stands between factors, z, is left from forward to backward: G rank
+ * floats a row and matrix (or rank), where the gates are G k. To compute it
+ * again in backward would be a product more for every six: at the usual rank of
+ * k / 4, time is dearer than these two fifths of what is left anyway. */
 typedef struct sp_recurrent_work {
-    float *packed; /* w_ih or w_hh */
-    float *turned; /* gradients of the gates, {wide, rows} */
-    float *before; /* h before each step, {rows, hidden} */
-    float *rows;   /* packed rows of x or h */
+    float *z_ih, *z_hh;   /* of factors: {rows, blocks rank}; in evaluation
+                             z_hh is of a step */
+    float *dz_ih, *dz_hh; /* their gradients */
+    float *packed;        /* w_ih or w_hh, or their factors */
+    float *turned;        /* gradients of the gates, {wide, rows} */
+    float *narrow;        /* z or dz, turned */
+    float *before;        /* h before each step, {rows, hidden} */
+    float *rows;          /* packed rows */
 } sp_recurrent_work;
 
-/* Place it, and return its bytes; base NULL: only that. */
+/* Place what forward leaves for backward, and return its bytes; base NULL: only
+ * that. */
+size_t sp_recurrent_lay_saved(const sp_recurrence *s, void *base,
+                              sp_recurrent_work *w);
+
+/* The same for the work space. */
 size_t sp_recurrent_lay(const sp_recurrence *s, bool backward, void *base,
                         sp_recurrent_work *w);
 
-/* Pack w_hh for the products of single steps, y = beta * y + x w_hh^T or, going
- * back, y = beta * y + x w_hh. No other product may come between them. */
-sp_packed sp_recurrent_pack(const sp_recurrence *s, const sp_recurrent_work *w,
-                            bool back);
-void sp_recurrent_product(const sp_recurrence *s, const sp_packed *p,
-                          const float *x, float *y, float beta);
+/* Pack w_hh, or its factors, for the products of single steps,
+ * y = beta * y + x w_hh^T or, going back, y = beta * y + x w_hh. No other
+ * product may come between them. */
+typedef struct sp_recurrent_steps {
+    sp_recurrent_packed w_hh;
+    float *z;  /* or dz */
+    int width; /* of it, where it is of all rows */
+} sp_recurrent_steps;
+
+sp_recurrent_steps sp_recurrent_pack(const sp_recurrence *s,
+                                     const sp_recurrent_work *w, bool back,
+                                     float beta);
+void sp_recurrent_product(const sp_recurrence *s, const sp_recurrent_steps *w,
+                          int step, const float *x, float *y);
 
 /* gates = x w_ih^T + bias over all rows; bias may be NULL. */
 void sp_recurrent_input(const sp_recurrence *s, const sp_recurrent_work *w,
@@ -97,8 +124,8 @@ void sp_recurrent_last_grad(const sp_recurrence *s, int k, float *grad);
 void sp_recurrent_first_grad(const sp_recurrence *s, const sp_run *r, int k,
                              const float *grad);
 
-/* The gradient of x, where it is wanted, from those of the gates of all
- * rows. */
+/* The gradient of x, where it is wanted, from those of the gates of all rows;
+ * and dz_ih, where w_ih has factors. */
 void sp_recurrent_grad_input(const sp_recurrence *s, const sp_recurrent_work *w,
                              const float *gates);
 
