@@ -131,7 +131,7 @@ START_TEST(info_counts_without_data_or_memory)
     sp_config *c = runs_config(&r, NULL);
     sp_info i;
 
-    ck_assert_int_eq(sp_info_open(c, &i), SP_OK);
+    ck_assert_int_eq(sp_info_open(c, false, &i), SP_OK);
     ck_assert_uint_eq(i.params, 16 * 8 + 8 + 8 * 4 + 4);
     ck_assert_uint_eq(i.params_1d, 8 + 4);
     ck_assert_double_eq(i.macs, 16 * 8 + 8 * 4);
@@ -149,7 +149,7 @@ static sp_memory memory_of(const char *const *overrides)
     sp_memory m;
     sp_info i;
 
-    if (sp_info_open(c, &i) != SP_OK)
+    if (sp_info_open(c, false, &i) != SP_OK)
         ck_abort_msg("%s", sp_last_error());
     m = i.memory;
     sp_info_close(&i);

@@ -44,10 +44,9 @@ static void print_table(const sp_info *info)
     }
 }
 
-static void print_text(const sp_info *info)
+static void print_facts(const sp_info *info)
 {
-    print_table(info);
-    printf("\nparameters     %zu, of them %zu in 1-D tensors\n", info->params,
+    printf("parameters     %zu, of them %zu in 1-D tensors\n", info->params,
            info->params_1d);
     printf("MACs           %.0f a %s, forward\n", info->macs,
            info->text ? "token" : "sample");
@@ -65,6 +64,20 @@ static void print_text(const sp_info *info)
                info->on[i].ranks, info->on[i].mpi_bytes,
                info->on[i].dense_bytes,
                info->on[i].dense_bytes / info->on[i].mpi_bytes);
+}
+
+static void print_text(const sp_info *start, const sp_info *end)
+{
+    if (!start->low && end->low) {
+        printf("At full rank:\n");
+        print_table(start);
+        putchar('\n');
+        print_facts(start);
+        printf("\nOf low rank, from the switch on:\n");
+    }
+    print_table(end);
+    putchar('\n');
+    print_facts(end);
 }
 
 static void print_ranks(sp_json *j, const sp_info *info)
@@ -101,16 +114,16 @@ static void print_tensors(sp_json *j, const sp_info *info)
     sp_json_close(j);
 }
 
-static int print_object(const sp_info *info)
+static int print_object(const sp_info *info, const sp_info *end)
 {
     sp_json j = { 0 };
 
     sp_json_open(&j, NULL);
     sp_json_int(&j, "params", (int64_t)info->params);
-    /* Nothing switches to low rank in this version. */
-    sp_json_int(&j, "params_after_switch", (int64_t)info->params);
+    sp_json_int(&j, "params_after_switch", (int64_t)end->params);
     sp_json_int(&j, "params_1d", (int64_t)info->params_1d);
     sp_json_number(&j, "macs", info->macs);
+    sp_json_number(&j, "macs_after_switch", end->macs);
     sp_json_number(&j, "activation_mib", (double)info->memory.planned / mib);
     sp_json_number(&j, "unplanned_mib", (double)info->memory.unplanned / mib);
     sp_json_number(&j, "lower_bound_mib",
@@ -120,6 +133,8 @@ static int print_object(const sp_info *info)
     sp_json_number(&j, "packet_bytes", info->packet_bytes);
     sp_json_number(&j, "compression_ratio",
                    info->dense_bytes / info->packet_bytes);
+    sp_json_number(&j, "dense_bytes_after_switch", end->dense_bytes);
+    sp_json_number(&j, "packet_bytes_after_switch", end->packet_bytes);
     print_ranks(&j, info);
     sp_json_close(&j);
     return sp_print_json(&j);
@@ -128,23 +143,22 @@ static int print_object(const sp_info *info)
 static int info(const sp_args *a)
 {
     sp_opened o = { 0 };
-    sp_info facts = { 0 };
+    sp_info start = { 0 }, end = { 0 };
     sp_err e = sp_opened_config(&o, a);
-    int status;
+    int status = SP_EXIT_DONE;
 
     if (e == SP_OK)
-        e = sp_info_open(o.config, &facts);
-    if (e != SP_OK) {
-        sp_opened_free(&o);
-        return sp_refuse(e);
-    }
-    if (sp_args_flag(a, "json")) {
-        status = print_object(&facts);
-    } else {
-        print_text(&facts);
-        status = SP_EXIT_DONE;
-    }
-    sp_info_close(&facts);
+        e = sp_info_open(o.config, false, &start);
+    if (e == SP_OK)
+        e = sp_info_open(o.config, true, &end);
+    if (e != SP_OK)
+        status = sp_refuse(e);
+    else if (sp_args_flag(a, "json"))
+        status = print_object(&start, &end);
+    else
+        print_text(&start, &end);
+    sp_info_close(&start);
+    sp_info_close(&end);
     sp_opened_free(&o);
     return status;
 }
@@ -172,9 +186,12 @@ const sp_verb sp_verb_info = {
     },
     .examples =
         "Opens no data. The object's keys: params params_after_switch "
-        "params_1d macs\nactivation_mib unplanned_mib lower_bound_mib "
-        "tensors[{name,shape,params,packet_bytes}]\ndense_bytes packet_bytes "
-        "compression_ratio ranks[{ranks,mpi_bytes,dense_mpi_bytes}].\n\n"
+        "params_1d macs\nmacs_after_switch activation_mib unplanned_mib "
+        "lower_bound_mib tensors[{name,\nshape,params,packet_bytes}] "
+        "dense_bytes packet_bytes compression_ratio\n"
+        "dense_bytes_after_switch packet_bytes_after_switch "
+        "ranks[{ranks,mpi_bytes,\ndense_mpi_bytes}]; without a switch to low "
+        "rank those after it are the same.\n\n"
         "  sprat info configs/cifar10/resnet20.yaml\n"
         "  sprat info configs/cifar10/resnet20.yaml model.depth=56 --json\n",
     .run = info,

@@ -177,6 +177,7 @@ typedef struct sp_info_ranks {
 
 /* What a configuration will need; opens no data. */
 typedef struct sp_info {
+    bool low; /* it is that of the program of low rank */
     size_t params, params_1d;
     bool text;                        /* on text, not images */
     double macs;                      /* one image, or one token */
@@ -188,7 +189,9 @@ typedef struct sp_info {
     sp_info_ranks on[SP_INFO_RANKS]; /* of 2, 8, 32, 128 */
 } sp_info;
 
-SP_MUST sp_err sp_info_open(const sp_config *c, sp_info *out);
+/* At the start of training, or `at_end`, behind the switch to low rank, if one
+ * is configured. On success sp_info_close() frees what is in *out. */
+SP_MUST sp_err sp_info_open(const sp_config *c, bool at_end, sp_info *out);
 void sp_info_close(sp_info *i);
 
 /* Everything that can be found wrong before step 0, data included, by all ranks

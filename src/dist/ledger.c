@@ -8,7 +8,7 @@ const char *sp_use_name(sp_use use)
         [SP_USE_PACKET] = "packet",     [SP_USE_NODE] = "node",
         [SP_USE_STATUS] = "status",     [SP_USE_NORM] = "norm",
         [SP_USE_EVALUATE] = "evaluate", [SP_USE_CHECK] = "check",
-        [SP_USE_SAVE] = "save",
+        [SP_USE_SAVE] = "save",         [SP_USE_SWITCH] = "switch",
     };
 
     return names[use];

@@ -16,6 +16,7 @@ typedef enum sp_use {
     SP_USE_EVALUATE,
     SP_USE_CHECK, /* agreement before step 0 and while training */
     SP_USE_SAVE,
+    SP_USE_SWITCH, /* to low rank: factors */
     SP_USES
 } sp_use;
 

@@ -245,7 +245,10 @@ sp_err sp_bench_run(const sp_config *c, sp_bench_opt opt, sp_bench *out)
                        opt.steps);
     SP_TRY(sp_session_open(
         &b.s, c,
-        (sp_session_opt){ .train = true, .no_init = true, .comm = opt.comm }));
+        (sp_session_opt){ .train = true,
+                          .no_init = true,
+                          .low = sp_config_own(c, "lowrank") != NULL,
+                          .comm = opt.comm }));
     if (b.s.exchange)
         b.before = sp_exchange_sent(b.s.exchange);
     e = measure(&b, out);

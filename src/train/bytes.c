@@ -10,7 +10,7 @@
 /* A step's share of a sum. */
 static double a_step(const sp_trainer *t, double sum)
 {
-    double steps = (double)(t->state.step - t->first);
+    double steps = (double)(t->state.step - t->counted);
 
     return steps > 0 ? sum / steps : NAN;
 }
@@ -96,7 +96,7 @@ void sp_trainer_write_bytes(const sp_trainer *t, sp_json *j)
     if (!x)
         return;
     sp_json_open(j, "bytes");
-    sp_json_int(j, "from_step", t->first);
+    sp_json_int(j, "from_step", t->counted);
     sp_json_int(j, "to_step", t->state.step);
     total = sp_exchange_bytes(x);
     write_streams(j, &total);
@@ -147,7 +147,7 @@ void sp_trainer_bytes(sp_trainer *t)
     const sp_ledger *l = sp_comm_ledger(t->job->comm);
     sp_packet_bytes b;
 
-    if (!x || t->state.step == t->first)
+    if (!x || t->state.step == t->counted)
         return;
     b = sp_exchange_bytes(x);
     sp_report_line(&t->report,

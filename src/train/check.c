@@ -5,6 +5,7 @@
 #include "train/alike.h"
 #include "train/launcher.h"
 #include "train/session.h"
+#include "train/switch.h"
 
 static const double mib = 1024 * 1024;
 
@@ -44,10 +45,13 @@ sp_err sp_check(const sp_config *c, sp_comm *comm, FILE *out)
 
     if (!comm)
         SP_TRY(sp_launcher_check());
-    SP_TRY(sp_session_open(
-        &s, c,
-        (sp_session_opt){
-            .train = true, .eval = true, .data = true, .comm = comm }));
+    SP_TRY(sp_switch_check(c, comm));
+    SP_TRY(sp_session_open(&s, c,
+                           (sp_session_opt){ .train = true,
+                                             .eval = true,
+                                             .data = true,
+                                             .low = sp_switch_from_start(c),
+                                             .comm = comm }));
     e = sp_agree(comm, sp_session_batches(&s, &batches));
     sp_loader_free(batches);
     if (e == SP_OK)

@@ -124,6 +124,7 @@ static sp_err describe(saving *w)
     m->batches = w->a->batches;
     m->batch = s->set.train->batch;
     m->bptt = s->info.text ? s->set.train->bptt : 0;
+    m->low = s->low;
     m->state = *w->a->state;
     m->text = s->info.text;
     m->chars = s->info.chars;

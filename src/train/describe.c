@@ -5,10 +5,11 @@
 
 void sp_describe_model(const sp_session *s, char out[SP_DESCRIBE_ROOM])
 {
-    snprintf(
-        out, SP_DESCRIBE_ROOM, "%s: %zu parameters, %.1f million MACs a %s",
-        s->set.model->entry.name, sp_params_count(s->params),
-        sp_graph_macs(s->train.graph) / 1e6, s->info.text ? "token" : "sample");
+    snprintf(out, SP_DESCRIBE_ROOM,
+             "%s%s: %zu parameters, %.1f million MACs a %s",
+             s->set.model->entry.name, s->low ? " of low rank" : "",
+             sp_params_count(s->params), sp_graph_macs(s->train.graph) / 1e6,
+             s->info.text ? "token" : "sample");
 }
 
 void sp_describe_data(const sp_session *s, char out[SP_DESCRIBE_ROOM])

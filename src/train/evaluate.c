@@ -205,6 +205,7 @@ sp_err sp_eval(const sp_registry *r, const char *run, const char *checkpoint,
         (sp_session_opt){ .eval = true,
                           .data = true,
                           .no_init = true,
+                          .low = t.checkpoint.manifest.low,
                           .tiles = t.checkpoint.manifest.winograd });
     if (e == SP_OK)
         e = sp_checkpoint_fits(&t.checkpoint, &s.info);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "train/session.h"
+#include "train/switch.h"
 
 /* What each parameter's gradient takes in a step, when warm-ups are over. */
 static sp_err forecast(const sp_session *s, sp_info *out)
@@ -32,14 +33,18 @@ static sp_err forecast(const sp_session *s, sp_info *out)
     return SP_OK;
 }
 
-sp_err sp_info_open(const sp_config *c, sp_info *out)
+sp_err sp_info_open(const sp_config *c, bool at_end, sp_info *out)
 {
+    bool low =
+        at_end ? sp_config_own(c, "lowrank") != NULL : sp_switch_from_start(c);
     sp_session s;
     sp_err e;
 
     SP_TRY(sp_session_open(
-        &s, c, (sp_session_opt){ .train = true, .no_memory = true }));
+        &s, c,
+        (sp_session_opt){ .train = true, .no_memory = true, .low = low }));
     *out = (sp_info){
+        .low = low,
         .params = sp_params_count(s.params),
         .params_1d = sp_params_count_1d(s.params),
         .text = s.info.text,

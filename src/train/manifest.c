@@ -22,6 +22,8 @@ const char *sp_rank_file(char out[SP_RANK_FILE_ROOM], int rank)
 static const char seal_key[] = "\"manifest_sha256\":\"";
 static const char seal_end[] = "\"}\n";
 
+static const char stage_full[] = "full", stage_low[] = "low rank";
+
 enum {
     SEAL = sizeof seal_key - 1 + SP_HASH_HEX - 1 + sizeof seal_end - 1,
     LIMIT = 1 << 26,     /* bytes of any sane manifest */
@@ -81,7 +83,7 @@ static void write_body(sp_json *j, const sp_manifest *m)
     sp_json_open(j, NULL);
     sp_json_int(j, "format", SP_CHECKPOINT_FORMAT);
     sp_json_text(j, "sprat", SP_VERSION);
-    sp_json_text(j, "stage", "full");
+    sp_json_text(j, "stage", m->low ? stage_low : stage_full);
     sp_json_text(j, "isa", m->isa);
     sp_json_text(j, "winograd", m->winograd);
     sp_json_text(j, "optimizer", m->optimizer);
@@ -305,11 +307,12 @@ static sp_err read_body(const sp_json_value *root, sp_manifest *m)
                        root->where, version, (long long)format, SP_VERSION,
                        SP_CHECKPOINT_FORMAT);
     SP_TRY(sp_json_get_text(root, "stage", &stage));
-    if (strcmp(stage, "full") != 0)
+    m->low = strcmp(stage, stage_low) == 0;
+    if (!m->low && strcmp(stage, stage_full) != 0)
         return sp_fail(SP_EFORMAT,
                        "%s: its program stage is \"%s\", this version knows "
-                       "only \"full\"",
-                       root->where, stage);
+                       "\"%s\" and \"%s\"",
+                       root->where, stage, stage_full, stage_low);
     SP_TRY(sp_json_get(root, "state", SP_JSON_OBJECT, &state));
     SP_TRY(sp_train_state_read(state, &m->state));
     SP_TRY(sp_json_get_int(root, "batches", &m->batches));

@@ -31,6 +31,7 @@ typedef struct sp_manifest {
     char *compressor;           /* its name */
     bool dense;   /* up to here nothing was compressed: the optimizer holds all
                      momentum */
+    bool low;     /* its program is that of low rank */
     char *config; /* the effective configuration, YAML */
     char *isa;    /* the instruction set that computed it */
     char *winograd;  /* the tiles that were chosen: sp_graph_tiles() */

@@ -180,6 +180,7 @@ static sp_err open_predictor(predictor *p, const sp_config *c,
     SP_TRY(sp_session_open(&p->session, c,
                            (sp_session_opt){ .eval = true,
                                              .no_init = true,
+                                             .low = m->low,
                                              .eval_rows = 1,
                                              .info = &p->info,
                                              .tiles = m->winograd }));

@@ -40,9 +40,9 @@ SP_OP_LIST
 
 /* In the order of the configuration's description. */
 static const sp_section *const sections[] = {
-    &sp_model_section, &sp_data_section,     &sp_train_section,
-    &sp_optim_section, &sp_schedule_section, &sp_compress_section,
-    &sp_dist_section,  &sp_log_section,
+    &sp_model_section,   &sp_data_section,     &sp_train_section,
+    &sp_optim_section,   &sp_schedule_section, &sp_compress_section,
+    &sp_lowrank_section, &sp_dist_section,     &sp_log_section,
 };
 
 static const sp_entry *const models[] = {
@@ -80,13 +80,17 @@ static const sp_entry *const compressors[] = {
         NULL
 };
 
+static const sp_entry *const lowrank_methods[] = { &sp_lowrank_none,
+                                                   &sp_lowrank_pufferfish,
+                                                   NULL };
+
 static const struct {
     const char *section;
     const sp_entry *const *entries;
 } things[] = {
     { "model", models },         { "data", data_sets },
     { "optim", optimizers },     { "schedule", schedules },
-    { "compress", compressors },
+    { "compress", compressors }, { "lowrank", lowrank_methods },
 };
 
 sp_registry *sp_registry_new(void)

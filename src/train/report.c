@@ -86,6 +86,15 @@ void sp_report_line(sp_report *r, const char *fmt, ...)
     va_end(args);
 }
 
+void sp_report_text(sp_report *r, sp_text *text)
+{
+    for (char *line = text->bytes, *end; line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        sp_report_line(r, "%s", line);
+    }
+}
+
 void sp_report_note(sp_report *r, const char *fmt, ...)
 {
     va_list args;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "sprat/base.h"
 
 typedef struct sp_report {
@@ -24,6 +25,9 @@ void sp_report_close(sp_report *r);
 
 /* One line, without its end, to terminal and log. */
 void sp_report_line(sp_report *r, const char *fmt, ...) SP_PRINTF(2, 3);
+
+/* Every line of a text, which is changed for it. */
+void sp_report_text(sp_report *r, sp_text *text);
 
 /* One line to the log alone. */
 void sp_report_note(sp_report *r, const char *fmt, ...) SP_PRINTF(2, 3);

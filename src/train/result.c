@@ -17,6 +17,14 @@ static void header_exchange(sp_trainer *t)
     free(text);
 }
 
+void sp_trainer_model(sp_trainer *t)
+{
+    char text[SP_DESCRIBE_ROOM];
+
+    sp_describe_model(&t->session, text);
+    sp_report_line(&t->report, "model    %s", text);
+}
+
 void sp_trainer_header(sp_trainer *t)
 {
     const sp_session *s = &t->session;
@@ -30,8 +38,7 @@ void sp_trainer_header(sp_trainer *t)
         snprintf(spread, sizeof spread, "%s%d on each of %d ranks",
                  set->train->batch % ranks ? "up to " : "", share, ranks);
     sp_report_line(r, "run      %s", t->dir.path);
-    sp_describe_model(s, text);
-    sp_report_line(r, "model    %s", text);
+    sp_trainer_model(t);
     sp_describe_data(s, text);
     sp_report_line(r, "data     %s", text);
     sp_describe_batch(s, text);

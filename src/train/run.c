@@ -8,16 +8,8 @@
 #include "train/checkpoint.h"
 #include "train/config_text.h"
 #include "train/launcher.h"
+#include "train/switch.h"
 #include "train/trainer.h"
-
-static void report_lines(sp_trainer *t, sp_text *text)
-{
-    for (char *line = text->bytes, *end; line && *line; line = end + 1) {
-        end = strchr(line, '\n');
-        *end = '\0';
-        sp_report_line(&t->report, "%s", line);
-    }
-}
 
 static int hosts(const sp_session *s)
 {
@@ -47,7 +39,7 @@ static void report_warnings(sp_trainer *t)
                     "warning: compress.name is %s, but this is the only rank: "
                     "gradients are compressed, and nothing is sent\n",
                     s->set.compressor->entry.name);
-    report_lines(t, &text);
+    sp_report_text(&t->report, &text);
     sp_text_free(&text);
 }
 
@@ -117,7 +109,7 @@ static sp_err open_folder(sp_trainer *t, bool config)
     bool complete = sp_trainer_complete(t);
 
     t->lap = t->saved = sp_now();
-    t->first = t->state.step;
+    t->first = t->counted = t->state.step;
     if (!sp_trainer_speaks(t))
         return SP_OK;
     if (config && !complete)
@@ -148,13 +140,21 @@ static sp_err check_launcher(const sp_job *job)
     return job->comm ? SP_OK : sp_launcher_check();
 }
 
+static sp_err open_new(sp_trainer *t, const sp_config *c)
+{
+    return sp_session_open(&t->session, c,
+                           (sp_session_opt){ .train = true,
+                                             .eval = true,
+                                             .data = true,
+                                             .low = sp_switch_from_start(c),
+                                             .comm = t->job->comm });
+}
+
 static sp_err begin_new(sp_trainer *t, const sp_config *c)
 {
     SP_TRY(check_launcher(t->job));
-    SP_TRY(sp_session_open(
-        &t->session, c,
-        (sp_session_opt){
-            .train = true, .eval = true, .data = true, .comm = t->job->comm }));
+    SP_TRY(sp_switch_check(c, t->job->comm));
+    SP_TRY(open_new(t, c));
     SP_TRY(load(t, c));
     SP_TRY(sp_rundir_create(&t->dir, t->job));
     SP_TRY(sp_agree(t->job->comm, open_folder(t, true)));
@@ -221,11 +221,14 @@ static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p,
     sp_err e;
 
     SP_TRY(sp_agree(t->job->comm, keep_machine(t, c, p)));
+    if (!p->manifest.low)
+        SP_TRY(sp_switch_check(c, t->job->comm));
     SP_TRY(sp_session_open(&t->session, c,
                            (sp_session_opt){ .train = true,
                                              .eval = true,
                                              .data = true,
                                              .no_init = true,
+                                             .low = p->manifest.low,
                                              .tiles = p->manifest.winograd,
                                              .comm = t->job->comm }));
     e = sp_checkpoint_fits(p, &t->session.info);
@@ -243,7 +246,7 @@ static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p,
         report_size(t, &p->manifest);
         sp_report_line(&t->report, "resume   after step %lld, from %s",
                        (long long)t->state.step, p->folder);
-        report_lines(t, &told);
+        sp_report_text(&t->report, &told);
     }
     sp_text_free(&told);
     return e;

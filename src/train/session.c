@@ -32,7 +32,11 @@ static sp_err open_data(sp_session *s, sp_session_opt opt)
 {
     const sp_settings *set = &s->set;
 
-    if (opt.info) {
+    if (opt.from) {
+        s->data = opt.from->data;
+        s->info = opt.from->info;
+        opt.from->data = NULL;
+    } else if (opt.info) {
         s->info = *opt.info;
     } else if (!opt.data) {
         SP_TRY(set->set->describe(set->set_own, &s->info));
@@ -191,17 +195,30 @@ static int train_rows(const sp_session *s)
 static sp_err open_programs(sp_session *s, sp_session_opt opt)
 {
     const sp_train_cfg *cfg = s->set.train;
+    sp_graph_opt train = graph_opt(s, true, &opt);
+    sp_graph_opt eval = graph_opt(s, false, &opt);
+    sp_rank_rule rule;
 
     s->params = sp_params_new();
     if (!s->params)
         return sp_fail(SP_ENOMEM, "out of memory");
+    s->low = opt.low;
+    if (opt.low && !s->set.lowrank)
+        return sp_fail(SP_ECONFIG,
+                       "lowrank.name: is none, but this run's layers are of "
+                       "low rank already: leave it as it was");
+    if (opt.low) {
+        rule = sp_lowrank_rule(s->set.lowrank, s->set.model, s->set.model_own,
+                               &s->ranks);
+        train.ranks = eval.ranks = &rule;
+    }
     if (opt.train)
-        SP_TRY(open_program(s, &s->train, graph_opt(s, true, &opt),
-                            train_rows(s), cfg->bptt));
+        SP_TRY(open_program(s, &s->train, train, train_rows(s), cfg->bptt));
     if (opt.eval)
-        SP_TRY(open_program(s, &s->eval, graph_opt(s, false, &opt),
-                            eval_rows(s, &opt),
+        SP_TRY(open_program(s, &s->eval, eval, eval_rows(s, &opt),
                             opt.eval_steps ? opt.eval_steps : cfg->bptt));
+    if (opt.low)
+        SP_TRY(sp_lowrank_check(s->set.lowrank, s->params));
     s->isa = sp_graph_isa(opt.train ? s->train.graph : s->eval.graph);
     return SP_OK;
 }

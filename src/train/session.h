@@ -13,6 +13,7 @@
 #include "sprat/train.h"
 #include "train/carry.h"
 #include "train/exchange.h"
+#include "train/lowrank.h"
 
 /* A configuration, by its sections' types. Pointers into the sp_config. */
 typedef struct sp_settings {
@@ -32,6 +33,7 @@ typedef struct sp_settings {
     const sp_schedule_cfg *schedule_cfg;
     const sp_compressor *compressor;
     const void *compressor_own;
+    const sp_lowrank_cfg *lowrank; /* NULL: none */
     const sp_dist_cfg *dist;
     const sp_log_cfg *log;
 } sp_settings;
@@ -66,6 +68,8 @@ typedef struct sp_session {
     int threads;
     bool crowded; /* some host has fewer cores than its ranks have threads */
     const char *isa;
+    bool low;               /* layers are of low rank, by ... */
+    sp_lowrank_ranks ranks; /* ... this rule */
     sp_params *params;
     sp_program train, eval; /* graph NULL: not asked for */
     sp_dataset *data;       /* NULL: not asked for */
@@ -87,6 +91,9 @@ typedef struct sp_session_opt {
     int eval_rows;     /* 0: train.eval_batch */
     int eval_steps;    /* 0: train.bptt; of text */
     const char *tiles; /* sp_graph_opt.tiles: of the run's checkpoint */
+    bool low;          /* the program of low rank: set.lowrank is not
+                          NULL */
+    struct sp_session *from;  /* whose data set to take over */
     const sp_data_info *info; /* instead of the data set's description */
     sp_comm *comm;            /* the ranks to train with; NULL: this alone */
     bool always_gather; /* and `window`: as in sp_packets_args, for tests */

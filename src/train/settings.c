@@ -63,6 +63,19 @@ static sp_err check_compressor(const sp_settings *s)
     return sp_compressor_check(s->compressor, s->compressor_own, &use);
 }
 
+/* Momentum can follow the weights into their factors where it is linear in the
+ * gradients. */
+static sp_err check_projection(const sp_settings *s)
+{
+    if (!s->lowrank || s->lowrank->at_switch == SP_AT_SWITCH_RESTART ||
+        s->optimizer->momentum)
+        return SP_OK;
+    return sp_fail(SP_ECONFIG,
+                   "lowrank.at_switch: project needs an optimizer with SGD's "
+                   "momentum, optim.name is %s: use restart",
+                   s->optimizer->entry.name);
+}
+
 /* What set the key that a message begins with, "section.key"; NULL where it
  * begins with none. */
 static const char *source_of(const sp_config *c, const char *message)
@@ -115,6 +128,7 @@ sp_err sp_settings_view(const sp_config *c, sp_settings *s)
         .schedule_cfg = sp_config_section(c, "schedule"),
         .compressor = (const sp_compressor *)sp_config_entry(c, "compress"),
         .compressor_own = sp_config_own(c, "compress"),
+        .lowrank = sp_config_own(c, "lowrank"),
         .dist = sp_config_section(c, "dist"),
         .log = sp_config_section(c, "log"),
     };
@@ -126,6 +140,7 @@ sp_err sp_settings_view(const sp_config *c, sp_settings *s)
                         c, sp_optimizer_check(s->optimizer, s->optimizer_own)));
     note(&mistakes, sp_settings_locate(c, check_sync_bn(s)));
     note(&mistakes, sp_settings_locate(c, check_compressor(s)));
+    note(&mistakes, sp_settings_locate(c, check_projection(s)));
     e = sp_text_check(&mistakes);
     if (e == SP_OK && mistakes.size)
         e = sp_fail(SP_ECONFIG, "%s", sp_text_string(&mistakes));
@@ -159,6 +174,15 @@ static void warn_of_kind(const sp_settings *s, sp_text *out)
     }
 }
 
+static void warn_of_lowrank(const sp_settings *s, sp_text *out)
+{
+    if (s->lowrank && s->lowrank->warmup_epochs >= s->train->epochs)
+        sp_text_add(out,
+                    "warning: lowrank.warmup_epochs is %d, but the run ends "
+                    "after %d: it never becomes one of low rank\n",
+                    s->lowrank->warmup_epochs, s->train->epochs);
+}
+
 void sp_settings_warn(const sp_settings *s, sp_text *out)
 {
     double epochs = s->train->epochs;
@@ -181,5 +205,6 @@ void sp_settings_warn(const sp_settings *s, sp_text *out)
                     "warning: compress.warmup_epochs is %g, but the run ends "
                     "after %g: it never reaches its density\n",
                     s->compressor->settled(s->compressor_own), epochs);
+    warn_of_lowrank(s, out);
     warn_of_kind(s, out);
 }

@@ -66,6 +66,7 @@ sp_err sp_epoch_line_read(const sp_json_value *object, sp_epoch_line *line)
 sp_train_state sp_train_state_start(void)
 {
     return (sp_train_state){
+        .switched = -1,
         .schedule = sp_schedule_start(),
         .last = sp_epoch_line_none(),
         .best = sp_epoch_line_none(),
@@ -88,6 +89,8 @@ void sp_train_state_write(sp_json *j, const sp_train_state *s)
     sp_json_int(j, "step", s->step);
     sp_json_int(j, "epoch", s->epoch);
     sp_json_int(j, "batch", s->batch);
+    if (s->switched >= 0)
+        sp_json_int(j, "switched", s->switched);
     sp_json_number(j, "loss_sum", s->loss_sum);
     sp_json_int(j, "correct", s->correct);
     sp_json_int(j, "samples", s->samples);
@@ -175,6 +178,16 @@ static sp_err read_line(const sp_json_value *object, const char *key,
     return sp_epoch_line_read(v, line);
 }
 
+static sp_err read_switched(const sp_json_value *object, int *out)
+{
+    int64_t epoch = -1;
+
+    if (sp_json_find(object, "switched"))
+        SP_TRY(get_count(object, "switched", INT_MAX, &epoch));
+    *out = (int)epoch;
+    return SP_OK;
+}
+
 sp_err sp_train_state_read(const sp_json_value *object, sp_train_state *s)
 {
     const sp_json_value *schedule, *window;
@@ -184,6 +197,7 @@ sp_err sp_train_state_read(const sp_json_value *object, sp_train_state *s)
     SP_TRY(get_count(object, "epoch", INT_MAX, &epoch));
     s->epoch = (int)epoch;
     SP_TRY(get_count(object, "batch", INT64_MAX, &s->batch));
+    SP_TRY(read_switched(object, &s->switched));
     SP_TRY(sp_json_get_number(object, "loss_sum", &s->loss_sum));
     SP_TRY(get_count(object, "correct", INT64_MAX, &s->correct));
     SP_TRY(get_count(object, "samples", INT64_MAX, &s->samples));

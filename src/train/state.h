@@ -42,6 +42,8 @@ typedef struct sp_train_state {
     int64_t step;  /* steps done */
     int epoch;     /* epochs finished, evaluation included */
     int64_t batch; /* batches done in the epoch under way */
+    int switched;  /* epoch from which on layers are of low rank by a switch;
+                      -1: there was none */
     /* Sums over the epoch under way. */
     double loss_sum; /* of the samples */
     int64_t correct, samples;

@@ -92,10 +92,14 @@ double sp_trainer_rate(const sp_trainer *t)
         .epochs = set->train->epochs,
         .progress = sp_trainer_progressed(t),
     };
+    double factor =
+        sp_schedule_factor(set->schedule, set->schedule_own, set->schedule_cfg,
+                           &at, &t->state.schedule);
 
-    return set->optim->lr * sp_schedule_factor(set->schedule, set->schedule_own,
-                                               set->schedule_cfg, &at,
-                                               &t->state.schedule);
+    if (t->state.switched >= 0)
+        factor *=
+            sp_lowrank_rate(set->lowrank, at.progress - t->state.switched);
+    return set->optim->lr * factor;
 }
 
 /* Add the time since the last call to the run's; returns it. */
@@ -451,6 +455,7 @@ sp_err sp_trainer_run(sp_trainer *t)
         SP_TRY(
             sp_loader_seek(t->loader, t->state.epoch, (size_t)t->state.batch));
     while (!sp_trainer_complete(t)) {
+        SP_TRY(sp_trainer_switch(t));
         SP_TRY(train_epoch(t));
         SP_TRY(end_epoch(t));
     }

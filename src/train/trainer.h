@@ -23,6 +23,7 @@ typedef struct sp_trainer {
     double lap;          /* clock when time was last added to the sums */
     double saved;        /* clock at the last checkpoint */
     int64_t first;       /* step at which this call began */
+    int64_t counted;     /* step from which on the exchange has counted */
     bool unsaved;        /* the state is newer than the last checkpoint */
     bool stop, save;     /* what the ranks have agreed upon in the last step */
     sp_sent sent;        /* counted up to the last step */
@@ -77,6 +78,10 @@ SP_MUST sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line);
 /* Tell the schedule the epoch's loss and begin the next one. */
 void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line);
 
+/* Go on with layers of low rank, if that is configured and due. Collective.
+ * Errors: those of sp_switch(). */
+SP_MUST sp_err sp_trainer_switch(sp_trainer *t);
+
 /* Epochs done, with the fraction of the present one. */
 double sp_trainer_progressed(const sp_trainer *t);
 
@@ -97,7 +102,8 @@ double sp_trainer_perplexity(const sp_trainer *t, double loss);
 void sp_trainer_progress(sp_trainer *t, bool live);
 void sp_trainer_epoch_line(sp_trainer *t, const sp_epoch_line *line, bool best);
 
-/* What is trained on what, for people. */
+/* The network, in a line; and all that is trained on what, for people. */
+void sp_trainer_model(sp_trainer *t);
 void sp_trainer_header(sp_trainer *t);
 
 /* Tell at which density gradients were sent in the last step, if that is

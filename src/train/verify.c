@@ -71,7 +71,7 @@ static sp_err end_epoch(sp_trainer *t)
     if (t->session.set.schedule->observe)
         SP_TRY(sp_trainer_evaluate(t, &line));
     sp_trainer_next_epoch(t, &line);
-    return SP_OK;
+    return sp_trainer_switch(t);
 }
 
 static sp_err step(replay *r)
@@ -86,6 +86,7 @@ static sp_err step(replay *r)
         return end_epoch(t);
     at.progress = sp_trainer_progressed(t);
     SP_TRY(sp_train_step(&t->session, &b, &at, &result));
+    t->state.lr = at.lr;
     t->state.step++;
     t->state.batch = (int64_t)b.index + 1;
     return compare(r);
@@ -107,6 +108,7 @@ static sp_err check_compared(const replay *r)
 
 static sp_err replay_steps(replay *r)
 {
+    SP_TRY(sp_trainer_switch(&r->trainer));
     while (r->trainer.state.step < r->steps && !sp_trainer_ended(&r->trainer))
         SP_TRY(step(r));
     return sp_agree(r->trainer.job->comm, check_compared(r));
@@ -154,6 +156,7 @@ static sp_err open_replay(replay *r, const sp_config *c, const char *run,
                         (sp_session_opt){ .train = true,
                                           .eval = true,
                                           .data = true,
+                                          .low = start->manifest.low,
                                           .comm = comm,
                                           .tiles = start->manifest.winograd }));
     e = sp_checkpoint_fits(start, &t->session.info);

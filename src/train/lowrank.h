@@ -1,0 +1,49 @@
+/* The section `lowrank`: which layers become products of two factors, of which
+ * rank, and from which epoch on.
+ *
+ * Source: Wang, Agarwal, Papailiopoulos 2021, "Pufferfish: Communication-
+ *         efficient Models At No Extra Cost".
+ */
+#ifndef SP_TRAIN_LOWRANK_H
+#define SP_TRAIN_LOWRANK_H
+
+#include "sprat/config.h"
+#include "sprat/graph.h"
+#include "sprat/model.h"
+#include "sprat/optim.h"
+
+/* The keys of `lowrank` with name: pufferfish. */
+typedef struct sp_lowrank_cfg {
+    double rank_ratio; /* rank over the smaller side of a layer's matrix */
+    int warmup_epochs; /* at full rank; 0: low rank from the start */
+    const char *full;  /* layers that stay at full rank; "auto": the model's */
+    int gates;         /* choices: each|joined */
+    bool extra_norm;
+    int at_switch; /* what happens to momentum, and ... */
+    int residual;  /* ... to what a compressor has not sent: choices below */
+    double lr_factor, rewarm_epochs; /* of the rate, after the switch */
+} sp_lowrank_cfg;
+
+enum { SP_AT_SWITCH_RESTART, SP_AT_SWITCH_PROJECT };
+enum { SP_RESIDUAL_FLUSH, SP_RESIDUAL_PROJECT };
+
+/* An sp_rank_rule by a configuration. */
+typedef struct sp_lowrank_ranks {
+    double ratio;
+    const char *full; /* names of layers, see sp_layer_listed() */
+} sp_lowrank_ranks;
+
+/* The rule for a model with these settings of its own. `ranks` is set and has
+ * to last as long as the rule. */
+sp_rank_rule sp_lowrank_rule(const sp_lowrank_cfg *cfg, const sp_model *model,
+                             const void *model_own, sp_lowrank_ranks *ranks);
+
+/* Whether the settings and the parameters recorded by them fit: every name in
+ * `full` is one of theirs, and something is of low rank. Errors: SP_ECONFIG. */
+SP_MUST sp_err sp_lowrank_check(const sp_lowrank_cfg *cfg, const sp_params *p);
+
+/* The factor on the learning rate, `epochs` (with fractions) after the
+ * switch. */
+double sp_lowrank_rate(const sp_lowrank_cfg *cfg, double epochs);
+
+#endif
