@@ -3,10 +3,10 @@
  *
  *   bench-compress [--rounds N] [KEY=VALUE ...]
  *
- * on one thread, for the matrices of ResNet-50: dgc with the keys of section
- * `compress`. In every round the pass (read g, read and write u and v) and
- * then encoding and decoding of all packets; medians of the thread's own time
- * count.
+ * on one thread, for the matrices of ResNet-50, with the keys of section
+ * `compress`; name=dgc unless it says otherwise. In every round the pass (read
+ * g, read and write u and v) and then a step of one rank: all encoding and
+ * decoding. Medians of the thread's own time count.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,20 +15,29 @@
 #include <time.h>
 
 #include "base/registry.h"
+#include "compressor_list.h"
 #include "sprat/compress.h"
 #include "sprat/random.h"
 
-extern const sp_compressor sp_compressor_dgc;
+#define X(name) extern const sp_compressor sp_compressor_##name;
+SP_COMPRESSOR_LIST
+#undef X
+
+static const sp_compressor *const all[] = {
+#define X(name) &sp_compressor_##name,
+    SP_COMPRESSOR_LIST
+#undef X
+};
 
 enum { TENSORS_MAX = 64, ROUNDS_MAX = 1000, ARGS_MAX = 16, ARG_SIZE = 128 };
 
 typedef struct bench {
     const sp_compressor *c;
     sp_slot slot[TENSORS_MAX];
-    size_t count, n; /* tensors, elements of all */
+    size_t size[TENSORS_MAX]; /* of the packets of a round */
+    size_t count, n;          /* tensors, elements of all */
     float *grad, *got, *u, *v;
     uint8_t *packets;
-    void *work;
     double bytes; /* of a step's packets */
 } bench;
 
@@ -97,44 +106,76 @@ static void *block(size_t bytes)
     return p;
 }
 
-static bool open_arrays(bench *b, const void *own)
+static bool open_slot(const bench *b, sp_slot *s)
 {
-    size_t room = 0, work = 0, at = 0, bytes = b->n * sizeof(float);
+    bool opened;
 
-    for (size_t t = 0; t < b->count; t++) {
-        sp_slot *s = &b->slot[t];
-        s->cfg = own;
-        s->ranks = 1;
-        s->weight = s->scale = 1;
-        s->momentum = 0.9;
-        s->ratio = b->c->density(own, INFINITY);
-        room += b->c->packet_room(s, 0);
-        if (b->c->work_bytes(s) > work)
-            work = b->c->work_bytes(s);
+    s->work = block(b->c->work_bytes ? b->c->work_bytes(s) : 0);
+    opened = s->work != NULL;
+    for (int i = 0; i < b->c->state_count; i++) {
+        size_t n = b->c->state_floats ? b->c->state_floats(s, i) : s->n;
+
+        s->state[i] = block(n * sizeof(float));
+        opened &= s->state[i] != NULL;
+    }
+    return opened;
+}
+
+/* Leave out what travels dense. */
+static void take(bench *b, const void *own)
+{
+    size_t count = b->count;
+
+    b->count = b->n = 0;
+    for (size_t t = 0; t < count; t++) {
+        sp_slot s = b->slot[t];
+
+        s.cfg = own;
+        s.ranks = 1;
+        s.weight = s.scale = 1;
+        s.momentum = 0.9;
+        s.ratio = b->c->density ? b->c->density(own, INFINITY) : 1;
+        if (b->c->accepts && !b->c->accepts(&s))
+            continue;
+        b->slot[b->count++] = s;
+        b->n += s.n;
+    }
+}
+
+static bool open_arrays(bench *b)
+{
+    size_t most = 0, bytes = b->n * sizeof(float);
+    bool opened = true;
+
+    for (int round = 0; round < b->c->rounds; round++) {
+        size_t room = 0;
+
+        for (size_t t = 0; t < b->count; t++)
+            room += b->c->packet_room(&b->slot[t], round);
+        most = room > most ? room : most;
     }
     b->grad = block(bytes);
     b->got = block(bytes);
     b->u = block(bytes);
     b->v = block(bytes);
-    b->packets = block(room);
-    b->work = block(work);
-    for (size_t t = 0; b->u && b->v && t < b->count; t++) {
-        b->slot[t].work = b->work;
-        b->slot[t].state[0] = b->u + at;
-        b->slot[t].state[1] = b->v + at;
-        at += b->slot[t].n;
-    }
-    return b->grad && b->got && b->u && b->v && b->packets && b->work;
+    b->packets = block(most);
+    for (size_t t = 0; t < b->count; t++)
+        opened &= open_slot(b, &b->slot[t]);
+    return opened && b->grad && b->got && b->u && b->v && b->packets;
 }
 
 static void close_arrays(bench *b)
 {
+    for (size_t t = 0; t < b->count; t++) {
+        free(b->slot[t].work);
+        for (int i = 0; i < SP_MAX_SLOT_STATE; i++)
+            free(b->slot[t].state[i]);
+    }
     free(b->grad);
     free(b->got);
     free(b->u);
     free(b->v);
     free(b->packets);
-    free(b->work);
 }
 
 static void pass(size_t n, const float *restrict g, float *restrict u,
@@ -146,34 +187,56 @@ static void pass(size_t n, const float *restrict g, float *restrict u,
     }
 }
 
-static void encode(bench *b, size_t *size)
+static void encode(bench *b, int round)
 {
     size_t at = 0, first = 0;
 
-    b->bytes = 0;
     for (size_t t = 0; t < b->count; t++) {
         sp_packet p = { .bytes = b->packets + at };
-        b->c->encode(&b->slot[t], 0, b->grad + first, &p);
-        b->slot[t].step++;
-        size[t] = sp_packet_size(&p);
-        at += size[t];
+
+        b->c->encode(&b->slot[t], round, b->grad + first, &p);
+        b->size[t] = sp_packet_size(&p);
+        at += b->size[t];
         first += b->slot[t].n;
     }
-    b->bytes = (double)at;
+    b->bytes += (double)at;
 }
 
-/* Gradients start from 0. */
-static sp_err decode(bench *b, const size_t *size)
+/* What is gathered is added to 0. */
+static sp_err decode(bench *b, int round)
 {
     size_t at = 0, first = 0;
 
     for (size_t t = 0; t < b->count; t++) {
         const sp_slot *s = &b->slot[t];
-        memset(b->got + first, 0, s->n * sizeof(float));
-        SP_TRY(b->c->decode(s, 0, b->packets + at, size[t], b->got + first));
-        at += size[t];
+        float *got = b->got + first;
+
+        if (b->c->combine[round] == SP_GATHER)
+            memset(got, 0, s->n * sizeof(float));
+        SP_TRY(b->c->decode(s, round, b->packets + at, b->size[t], got));
+        if (round + 1 == b->c->rounds && b->c->finish)
+            b->c->finish(s, got);
+        at += b->size[t];
         first += s->n;
     }
+    return SP_OK;
+}
+
+/* Adds to the times of encoding and decoding. */
+static sp_err step(bench *b, double *encoding, double *decoding)
+{
+    b->bytes = *encoding = *decoding = 0;
+    for (int round = 0; round < b->c->rounds; round++) {
+        double start = now(), middle;
+
+        encode(b, round);
+        middle = now();
+        SP_TRY(decode(b, round));
+        *encoding += middle - start;
+        *decoding += now() - middle;
+    }
+    for (size_t t = 0; t < b->count; t++)
+        b->slot[t].step++;
     return SP_OK;
 }
 
@@ -193,23 +256,16 @@ static double median(double *x, int n)
 static sp_err measure(bench *b, int rounds)
 {
     static double times[4][ROUNDS_MAX];
-    size_t size[TENSORS_MAX];
 
     /* One round first, that does not count: memory is touched. */
     for (int i = -1; i < rounds; i++) {
         int k = i < 0 ? 0 : i;
-        double t0 = now(), t1, t2, t3;
+        double start = now();
 
         pass(b->n, b->grad, b->u, b->v);
-        t1 = now();
-        encode(b, size);
-        t2 = now();
-        SP_TRY(decode(b, size));
-        t3 = now();
-        times[0][k] = t1 - t0;
-        times[1][k] = t2 - t1;
-        times[2][k] = t3 - t2;
-        times[3][k] = (t3 - t1) / (t1 - t0);
+        times[0][k] = now() - start;
+        SP_TRY(step(b, &times[1][k], &times[2][k]));
+        times[3][k] = (times[1][k] + times[2][k]) / times[0][k];
     }
     printf("%zu tensors, %zu elements, %.0f bytes in packets (%.1fx)\n",
            b->count, b->n, b->bytes, 4.0 * (double)b->n / b->bytes);
@@ -222,31 +278,41 @@ static sp_err measure(bench *b, int rounds)
 
 static sp_err load(sp_config **config, sp_registry *r, int argc, char **argv)
 {
-    static char text[ARGS_MAX][ARG_SIZE] = { "compress.name=dgc" };
-    const char *overrides[ARGS_MAX] = { text[0] };
-    size_t count = 1;
+    static char text[ARGS_MAX][ARG_SIZE];
+    const char *overrides[ARGS_MAX];
+    size_t count = 0;
+    bool named = false;
 
     for (int i = 0; i < argc; i++) {
-        if (count == ARGS_MAX || strlen(argv[i]) > ARG_SIZE - 16)
+        if (count + 1 == ARGS_MAX || strlen(argv[i]) > ARG_SIZE - 16)
             return sp_fail(SP_ECONFIG, "%s: too many settings, or too long",
                            argv[i]);
+        named |= strncmp(argv[i], "name=", 5) == 0;
         snprintf(text[count], ARG_SIZE, "compress.%s", argv[i]);
         overrides[count] = text[count];
         count++;
     }
-    SP_TRY(sp_registry_add(r, "compress", &sp_compressor_dgc.entry));
+    if (!named)
+        overrides[count++] = "compress.name=dgc";
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]->encode)
+            SP_TRY(sp_registry_add(r, "compress", &all[i]->entry));
     return sp_config_load(config, r, NULL, 0, overrides, count);
 }
 
-static sp_err run(const void *own, int rounds)
+static sp_err run(const sp_config *config, int rounds)
 {
-    const sp_compress_use use = { "sgd", true, 0.9, false, 0 };
-    bench b = { .c = &sp_compressor_dgc };
+    const void *entry = sp_config_entry(config, "compress");
+    bench b = { .c = entry };
+    const void *own = sp_config_own(config, "compress");
+    /* Momentum is the compressor's, if it has any. */
+    sp_compress_use use = { "sgd", true, 0, false, 0 };
     sp_err e;
 
     SP_TRY(sp_compressor_check(b.c, own, &use));
     add_resnet50(&b);
-    if (open_arrays(&b, own)) {
+    take(&b, own);
+    if (open_arrays(&b)) {
         fill(&b);
         e = measure(&b, rounds);
     } else {
@@ -292,7 +358,7 @@ int main(int argc, char **argv)
     if (r)
         e = load(&config, r, argc - first, argv + first);
     if (e == SP_OK)
-        e = run(sp_config_own(config, "compress"), rounds);
+        e = run(config, rounds);
     if (e != SP_OK)
         fprintf(stderr, "%s: %s\n", argv[0], sp_last_error());
     sp_config_free(config);

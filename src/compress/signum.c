@@ -158,8 +158,8 @@ static void encode_part(void *arg, size_t begin, size_t end)
         uint8_t minus[BLOCK] = { 0 };
 
         move(j, i, n, minus, &f);
-        for (size_t k = 0; k < sign_bytes(n); k++)
-            j->bits[i / 8 + k] = pack(minus + 8 * k);
+        for (size_t k = 0; k < n; k += 8)
+            j->bits[(i + k) / 8] = pack(minus + k);
     }
     ((found *)j->s->work)[begin / PART] = f;
 }
@@ -195,15 +195,29 @@ static void encode(const sp_slot *s, int round, const float *grad, sp_packet *p)
 
 /* ---- Votes --------------------------------------------------------------- */
 
+/* Eight bits as bytes of 0 or 1: byte k of the copies keeps bit k, and becomes
+ * 1 where that is set. */
+static void unpack(uint8_t bits, uint8_t *flag)
+{
+    uint64_t x = (uint64_t)bits * 0x0101010101010101 & 0x8040201008040201;
+
+    x = (x + 0x7F7F7F7F7F7F7F7F) >> 7 & 0x0101010101010101;
+    sp_put32(flag, (uint32_t)x);
+    sp_put32(flag + 4, (uint32_t)(x >> 32));
+}
+
 static void count(const uint8_t *bits, size_t n, float *restrict votes)
 {
-    static const int32_t bit[8] = { 1, 2, 4, 8, 16, 32, 64, 128 };
+    uint8_t minus[BLOCK];
 
-    for (size_t b = 0; b < n / 8; b++)
-        for (size_t k = 0; k < 8; k++)
-            votes[8 * b + k] += bits[b] & bit[k] ? -1.0f : 1.0f;
-    for (size_t i = n / 8 * 8; i < n; i++)
-        votes[i] += bits[i / 8] & bit[i % 8] ? -1.0f : 1.0f;
+    for (size_t i = 0; i < n; i += BLOCK) {
+        size_t size = n - i < BLOCK ? n - i : BLOCK;
+
+        for (size_t k = 0; k < size; k += 8)
+            unpack(bits[(i + k) / 8], minus + k);
+        for (size_t k = 0; k < size; k++)
+            votes[i + k] += 1.0f - 2.0f * (float)minus[k];
+    }
 }
 
 static sp_err check_packet(const sp_slot *s, const uint8_t *packet,
