@@ -12,23 +12,15 @@
 #                               `echo $?` may follow a command that fails.
 # Blocks of other kinds without such a line are not looked at.
 set -uo pipefail
+. "$(dirname "$0")/outside.sh"
 source=$(realpath "$1")
 sprat=$(realpath "$2")
 # Code for readers needs no sanitizer: what it calls is tested with them.
 [ "$3" = none ] || exit 77
 mpi=$4
-# Ranks as root and on one core, which readers may not be or have.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+[ "$mpi" != true ] || use_mpi
+scratch
 tree=$work/tree
-failed=0
-
-fault() {
-  echo "FAILED: $*"
-  failed=$((failed + 1))
-}
 
 # blocks DOCUMENT FOLDER: NNN.kind, NNN.title and NNN.text for each block.
 blocks() {

@@ -2,27 +2,12 @@
 # Operations between ranks under mpirun, and jobs of which one rank goes wrong.
 #   test_mpi.sh COMM_RANKS REFUSE_RANKS     77: skipped, there is no mpirun
 set -u
+. "$(dirname "$0")/outside.sh"
 ranks=$(realpath "$1")
 refuse=$(realpath "$2")
-command -v mpirun >/dev/null || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-
-# As root, too; more ranks than cores; nothing but this machine's memory. Open
-# MPI leaves memory to the system when it ends.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
-export OMPI_MCA_pml=ob1 OMPI_MCA_mtl='^ofi,psm,psm2'
-export OMPI_MCA_hwloc_base_binding_policy=none
-export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1
-
-fault() {
-  echo "  FAILED: $*"
-  sed 's/^/    | /' out err | head -30
-  failed=$((failed + 1))
-}
+use_mpi
+scratch
+export UBSAN_OPTIONS=halt_on_error=1
 
 # job SECONDS RANKS SCENARIO: what it says is in `out` and `err`.
 job() {
@@ -32,13 +17,6 @@ job() {
   status=$?
 }
 
-said() {
-  local pattern
-  for pattern in "$@"; do
-    grep -qE -- "$pattern" err || fault "not said: $pattern"
-  done
-}
-
 # Without mpirun: a job of one.
 "$ranks" everything >out 2>err || fault "one rank alone"
 for n in 1 2 3 4; do
@@ -46,6 +24,10 @@ for n in 1 2 3 4; do
   [ $status -eq 0 ] && grep -q "^$n ranks: done" out ||
     fault "status $status on $n ranks"
 done
+
+# Stopped as a whole, for longer than the time-out.
+job 30 3 suspended
+[ $status -eq 0 ] || fault "status $status when suspended"
 
 # A job in which rank 1 goes wrong ends within the time-out, with a status and
 # a reason.
@@ -57,22 +39,25 @@ goes_wrong() {
 
 goes_wrong 3 stops
 # Whoever is first ends the others, who may have said nothing yet.
-said 'rank [02]: dense: waited 1 s for rank 1 \([^)]*\), which has not answered$'
+said err 'rank [02]: dense: waited 1 s for rank 1 \([^)]*\), which has not answered$'
 goes_wrong 3 computes
-said 'rank [02]: dense: waited 1 s for rank 1 \(.*\), which is still at operation ([0-9]+) of ([0-9]+)'
+said err 'rank [02]: dense: waited 1 s for rank 1 \(.*\), which is still at operation ([0-9]+) of ([0-9]+)'
 goes_wrong 2 differs
-said 'rank [01]: rank [01] \(.*\) sent|MPI_Test failed: .*truncated'
+said err 'rank [01]: rank [01] \(.*\) sent|MPI_Test failed: .*truncated'
 goes_wrong 2 unclosed
-said 'sprat: check: waited 1 s for rank 1 \(.*\), which is still at operation'
+said err 'sprat: check: waited 1 s for rank 1 \(.*\), which is still at operation'
+# Nor is the time counted in which a rank did not run itself.
+goes_wrong 2 continued
+said err 'rank 0: dense: waited 1 s for rank 1 .*; this process itself did not run for [34] s'
 # What comes too late is not received into arrays that nobody keeps.
 goes_wrong 2 late
-said 'rank 0: "\.\."; save: waited 1 s for rank 1'
+said err 'rank 0: "\.\."; save: waited 1 s for rank 1'
 # MPI that begins too late finds what it was given.
 goes_wrong 2 unopened
-said 'MPI has not begun within 0.2 s' 'of 2 ranks, lowest -5'
+said err 'MPI has not begun within 0.2 s' 'of 2 ranks, lowest -5'
 job 30 3 dies
 [ $status -ne 0 ] && [ $status -ne 124 ] || fault "status $status: rank 1 dies"
-said 'signal 9'
+said err 'signal 9'
 
 # refused SCENARIO STATUS MESSAGES: how an error is told, and ends the job.
 refused() {
@@ -83,13 +68,13 @@ refused() {
 }
 
 refused together 2 1
-said '^sprat: rank 1 \([^)]*\): no disk$'
+said err '^sprat: rank 1 \([^)]*\): no disk$'
 refused differ 2 1
-said '^sprat: it: rank 1 differs from rank 0'
+said err '^sprat: it: rank 1 differs from rank 0'
 refused stopped 2 1
-said '^sprat: stopped by all$'
+said err '^sprat: stopped by all$'
 refused alone 1 1
-said '^sprat: rank 1 \([^)]*\): no disk$'
+said err '^sprat: rank 1 \([^)]*\): no disk$'
 
 [ $failed -eq 0 ] || exit 1
 echo "all as it should be"

@@ -3,18 +3,10 @@
 # nothing left behind.
 #   test_netlab.sh SOURCE-FOLDER      77: skipped
 set -u
+. "$(dirname "$0")/outside.sh"
 netlab=$(realpath "$1")/tools/netlab
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+scratch
 PATH=$PATH:/usr/sbin:/sbin
-failed=0
-
-fault() {
-  echo "FAILED: $*"
-  sed 's/^/  | /' out err 2>/dev/null | head -40
-  failed=$((failed + 1))
-}
 
 # lab STATUS ARGUMENT...: run it; its output is in `out` and `err`. No
 # namespace may remain.
@@ -32,14 +24,6 @@ lab() {
 gone() {
   ! command -v ip >/dev/null || ! ip netns list | grep "^netlab-$1-" ||
     fault "namespaces remain"
-}
-
-said() { # said FILE PATTERN...
-  local file=$1 pattern
-  shift
-  for pattern in "$@"; do
-    grep -qE -- "$pattern" "$file" || fault "$file does not say: $pattern"
-  done
 }
 
 mistakes() {

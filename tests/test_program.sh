@@ -2,31 +2,12 @@
 # The sprat program from outside: statuses, output, run folders, interruption.
 #   test_program.sh SPRAT NAME      runs check_NAME below; 77: skipped
 set -u
+. "$(dirname "$0")/outside.sh"
 sprat=$(realpath "$1")
 configs=$(realpath "$(dirname "$0")/../configs")
 shift
-work=$(mktemp -d)
-cleanup() {
-  [ ! -d "$work/small" ] || umount "$work/small" 2>/dev/null
-  rm -rf "$work"
-}
-trap cleanup EXIT
-cd "$work" || exit 1
-failed=0
-
-# A network and data so small that an epoch takes milliseconds.
-cat >tiny.yaml <<'YAML'
-model: {name: mlp}
-data: {name: synthetic, shape: [6, 6, 1], classes: 4, train: 256, test: 64}
-train: {epochs: 3, batch: 16, threads: 1, seed: 3}
-optim: {lr: 0.05}
-YAML
-
-fault() {
-  echo "  FAILED: $*"
-  sed 's/^/    | /' out err 2>/dev/null | head -20
-  failed=$((failed + 1))
-}
+scratch
+write_tiny
 
 # expect STATUS ARGUMENT...: run sprat; its output is in `out` and `err`.
 expect() {
@@ -35,15 +16,6 @@ expect() {
   timeout 120 "$sprat" "$@" >out 2>err </dev/null
   status=$?
   [ $status -eq "$want" ] || fault "status $status, want $want: sprat $*"
-}
-
-# said FILE PATTERN...: each must be found in it.
-said() {
-  local file=$1 pattern
-  shift
-  for pattern in "$@"; do
-    grep -qE -- "$pattern" "$file" || fault "$file does not say: $pattern"
-  done
 }
 
 # The only line of `out` is one JSON object; python3 is not needed for that.

@@ -2,15 +2,12 @@
 # Training on several ranks: the laws of ranks_laws.c on 1 to 4 of them.
 #   test_ranks.sh RANKS-LAWS      77: skipped, there is no mpirun
 set -euo pipefail
-laws=$1
-command -v mpirun >/dev/null || { echo "no mpirun"; exit 77; }
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Open MPI keeps some memory to the end.
-export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. "$(dirname "$0")/outside.sh"
+laws=$(realpath "$1")
+use_mpi
+scratch
 
-cat >"$folder/config.yaml" <<'END'
+cat >config.yaml <<'END'
 model: {name: mlp, hidden: [32, 16]}
 data: {name: synthetic, shape: [4, 4, 3], classes: 4, train: 48, test: 8}
 train: {epochs: 9, batch: 12, threads: 1}
@@ -19,9 +16,8 @@ END
 for ranks in 1 2 3 4; do
   echo "== $ranks ranks"
   if [ "$ranks" -eq 1 ]; then
-    "$laws" "$folder/config.yaml"
+    "$laws" "$work/config.yaml"
   else
-    timeout 120 mpirun --oversubscribe -n "$ranks" \
-      "$laws" "$folder/config.yaml"
+    timeout 120 mpirun -n "$ranks" "$laws" "$work/config.yaml"
   fi
 done

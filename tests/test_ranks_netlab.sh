@@ -4,12 +4,10 @@
 # changes nothing but the order of sums.
 #   test_ranks_netlab.sh SPRAT SOURCE-FOLDER      77: skipped
 set -u
+. "$(dirname "$0")/outside.sh"
 sprat=$(realpath "$1")
 netlab=$(realpath "$2")/tools/netlab
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
+scratch
 "$netlab" 2 none true >out 2>err
 if [ $? -eq 2 ]; then # no root, tools or namespaces
   echo "skipped: $(tail -1 err)"
@@ -23,12 +21,6 @@ data: {name: synthetic, shape: [32, 32, 3], classes: 10, train: 160, test: 10}
 train: {epochs: 1, batch: 16, threads: 1, seed: 3}
 optim: {lr: 0.02, momentum: 0.9}
 YAML
-
-fault() {
-  echo "FAILED: $*"
-  sed 's/^/  | /' out err 2>/dev/null | tail -40
-  failed=$((failed + 1))
-}
 
 # lab RUN HOSTS RANKS-PER-HOST OVERRIDE...
 lab() {

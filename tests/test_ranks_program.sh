@@ -3,32 +3,14 @@
 # leave, and that going on is as if they had never stopped.
 #   test_ranks_program.sh SPRAT NAME [SHIM]   runs check_NAME below; 77: skipped
 set -u
+. "$(dirname "$0")/outside.sh"
 sprat=$(realpath "$1")
 configs=$(realpath "$(dirname "$0")/../configs")
 shift
 shim=$(realpath "${2:-/dev/null}")
-command -v mpirun >/dev/null || { echo "no mpirun"; exit 77; }
-# As root, too; more ranks than cores; nothing but this machine's memory. Open
-# MPI leaves memory to the system when it ends.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
-export OMPI_MCA_pml=ob1 OMPI_MCA_hwloc_base_binding_policy=none
-export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
-work=$(mktemp -d)
-cleanup() {
-  [ ! -d "$work/small" ] || umount "$work/small" 2>/dev/null
-  rm -rf "$work"
-}
-trap cleanup EXIT
-cd "$work" || exit 1
-failed=0
-
-cat >tiny.yaml <<'YAML'
-model: {name: mlp}
-data: {name: synthetic, shape: [6, 6, 1], classes: 4, train: 256, test: 64}
-train: {epochs: 3, batch: 16, threads: 1, seed: 3}
-optim: {lr: 0.05}
-YAML
+use_mpi
+scratch
+write_tiny
 
 # Dropout, states that are carried on, and what a compressor has not yet sent.
 cat >text.yaml <<'YAML'
@@ -41,12 +23,6 @@ compress: {name: dgc, ratio: 0.01, warmup: [1, 0.25], warmup_epochs: 1}
 log: {every: 1}
 YAML
 
-fault() {
-  echo "  FAILED: $*"
-  sed 's/^/    | /' out err 2>/dev/null | head -30
-  failed=$((failed + 1))
-}
-
 # job STATUS COMMAND...: under mpirun, whose status is that of the ranks.
 job() {
   local want=$1 status
@@ -54,14 +30,6 @@ job() {
   timeout --kill-after=5 120 mpirun "$@" >out 2>err </dev/null
   status=$?
   [ $status -eq "$want" ] || fault "status $status, want $want: mpirun $*"
-}
-
-said() {
-  local file=$1 pattern
-  shift
-  for pattern in "$@"; do
-    grep -qE -- "$pattern" "$file" || fault "$file does not say: $pattern"
-  done
 }
 
 ended() { # ended RUN STATUS
