@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKET = 1 << 20 /* floats: 4 MiB */ };
+enum {
+    BUCKET = 1 << 20, /* floats: 4 MiB */
+    SMALL = 16384     /* arrays of fewer floats are fused */
+};
 
 typedef struct piece {
     float *x;
@@ -30,6 +33,8 @@ struct sp_dense {
 
 sp_err sp_dense_new(sp_dense **out, const sp_dense_args *args)
 {
+    /* Of memory that nothing is copied to the system gives none. */
+    size_t room = args->most * SMALL;
     sp_dense *d = calloc(1, sizeof *d);
 
     if (!d)
@@ -38,13 +43,13 @@ sp_err sp_dense_new(sp_dense **out, const sp_dense_args *args)
     d->pieces = malloc((args->most + 1) * sizeof *d->pieces);
     /* Each piece may leave alone, and each bucket has one of small ones. */
     d->ops = malloc((2 * args->most + 1) * sizeof *d->ops);
-    d->staging = malloc((args->room + 1) * sizeof *d->staging);
+    d->staging = malloc((room + 1) * sizeof *d->staging);
     if (!d->pieces || !d->ops || !d->staging) {
         sp_dense_free(d);
         return sp_fail(SP_ENOMEM,
                        "exchange: there is no memory for %zu numbers that "
                        "travel together",
-                       args->room);
+                       room);
     }
     *out = d;
     return SP_OK;
@@ -115,7 +120,7 @@ void sp_dense_flush(sp_dense *d)
     sort(p, (size_t)(end - p));
     for (size_t count; p < end; p += count) {
         count = neighbours(p, end, &n);
-        if (n < SP_DENSE_SMALL)
+        if (n < SMALL)
             stage(d, p, count);
         else
             begin(d, p->x, n);

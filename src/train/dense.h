@@ -15,12 +15,8 @@ typedef struct sp_dense_args {
     sp_comm *comm;
     sp_on on;
     bool reduce; /* to rank 0 of the group only */
-    size_t most; /* arrays between two waits, at the most ... */
-    size_t room; /* ... and floats in all of them that are small */
+    size_t most; /* arrays between two waits, at the most */
 } sp_dense_args;
-
-/* Arrays of fewer floats are small. */
-enum { SP_DENSE_SMALL = 16384 };
 
 /* On success *out is the caller's to free. Errors: SP_ENOMEM. */
 SP_MUST sp_err sp_dense_new(sp_dense **out, const sp_dense_args *args);

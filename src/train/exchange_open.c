@@ -65,17 +65,15 @@ static sp_err list_slots(sp_exchange *x)
 {
     size_t all = (size_t)sp_params_size(x->args.params);
 
-    x->slots = calloc(all + 1, sizeof *x->slots);
     x->params = calloc(all + 1, sizeof(sp_param *));
-    x->grads = calloc(all + 1, sizeof(float *));
     x->slot_of = calloc(all + 1, sizeof *x->slot_of);
     x->taken = calloc(all + 1, sizeof *x->taken);
     x->packed = calloc(all + 1, sizeof *x->packed);
     x->packed_grads = calloc(all + 1, sizeof(float *));
     x->own = calloc(all + 1, sizeof(float *));
     x->dense_bytes = calloc(all + 1, sizeof *x->dense_bytes);
-    if (!x->slots || !x->params || !x->grads || !x->slot_of || !x->taken ||
-        !x->packed || !x->packed_grads || !x->own || !x->dense_bytes)
+    if (!x->params || !x->slot_of || !x->taken || !x->packed ||
+        !x->packed_grads || !x->own || !x->dense_bytes)
         return no_memory();
     for (size_t i = 0; i < all; i++) {
         sp_param *p = sp_params_at(x->args.params, (int)i);
@@ -84,9 +82,7 @@ static sp_err list_slots(sp_exchange *x)
         if (p->buffer)
             continue;
         x->slot_of[i] = (int)x->count;
-        x->slots[x->count] = slot_of(&x->args, x->among, p);
-        x->params[x->count] = p;
-        x->grads[x->count++] = p->grad;
+        x->params[x->count++] = p;
     }
     return SP_OK;
 }
@@ -121,16 +117,16 @@ static sp_err make_state(sp_exchange *x, size_t at, sp_slot *s)
 static sp_err take_slots(sp_exchange *x)
 {
     for (size_t i = 0; i < x->count; i++) {
-        sp_slot *s = &x->slots[i];
+        sp_slot s = slot_of(&x->args, x->among, x->params[i]);
 
         x->taken[i] = -1;
-        if (sp_exchange_rule(x)->accepts && !sp_exchange_rule(x)->accepts(s))
+        if (sp_exchange_rule(x)->accepts && !sp_exchange_rule(x)->accepts(&s))
             continue;
         x->taken[i] = (int)x->packed_count;
         if (x->leads)
-            SP_TRY(make_state(x, x->packed_count, s));
-        x->packed_grads[x->packed_count] = x->grads[i];
-        x->packed[x->packed_count++] = *s;
+            SP_TRY(make_state(x, x->packed_count, &s));
+        x->packed_grads[x->packed_count] = x->params[i]->grad;
+        x->packed[x->packed_count++] = s;
     }
     return SP_OK;
 }
@@ -144,9 +140,6 @@ static sp_err make_dense(sp_exchange *x, sp_group group, sp_use use,
                         .reduce = reduce,
                         .most = x->count };
 
-    for (size_t i = 0; i < x->count; i++)
-        if (x->slots[i].n < SP_DENSE_SMALL)
-            a.room += x->slots[i].n;
     return sp_dense_new(out, &a);
 }
 
@@ -267,9 +260,7 @@ void sp_exchange_free(sp_exchange *x)
     sp_packets_free(x->packets);
     sp_dense_free(x->dense);
     sp_dense_free(x->node);
-    free(x->slots);
     free(x->params);
-    free(x->grads);
     free(x->slot_of);
     free(x->taken);
     free(x->packed);

@@ -10,14 +10,12 @@ enum { SP_LEVELS = SP_LIST_MAX + 2 }; /* a list, before it and after it */
 
 struct sp_exchange {
     sp_exchange_args args;
-    sp_slot *slots; /* of all trained parameters, in recording order */
-    sp_param **params;
-    float **grads;
+    sp_param **params; /* all that are trained, in recording order: a step's
+                          slots */
     size_t count;
-    int *slot_of;   /* by the parameter's index; -1: a buffer */
-    bool *accepted; /* by slot: the compressor takes it */
-    int *taken;     /* by slot: its number among those; -1: dense */
-    float **own;    /* memory of the slots' states, to free */
+    int *slot_of; /* by the parameter's index; -1: a buffer */
+    int *taken;   /* by slot: its number among those; -1: dense */
+    float **own;  /* memory of the slots' states, to free */
 
     /* What the compressor takes, packed: the packets' slots. */
     sp_slot *packed;

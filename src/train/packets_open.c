@@ -138,9 +138,6 @@ static sp_err make_dense(sp_packets *p)
                         .on = { p->args.group, SP_CHANNEL_MAIN, SP_USE_DENSE },
                         .most = p->args.count };
 
-    for (size_t i = 0; i < p->args.count; i++)
-        if (p->args.slots[i].n < SP_DENSE_SMALL)
-            a.room += p->args.slots[i].n;
     return sp_dense_new(&p->dense, &a);
 }
 
