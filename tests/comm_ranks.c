@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Bytes that MPI was given, counted where it takes them. */
@@ -101,8 +103,18 @@ static void ledger(sp_comm *c)
            sp_cost_gather(sp_comm_ranks(c), 5));
 }
 
+/* What ranks have said to each other up to here has left no host. */
+static void one_host(sp_comm *c)
+{
+    const sp_ledger_entry *said = &sp_comm_ledger(c)->use[SP_USE_CHECK];
+
+    EXPECT((said->bytes > 0) == (sp_comm_ranks(c) > 1));
+    EXPECT(said->net == 0);
+}
+
 static void everything(sp_comm *c)
 {
+    one_host(c);
     check_operations(c);
     check_orders(c);
     check_steps(c);
@@ -168,6 +180,38 @@ static void begin_late(void)
     sp_comm_abort(&c, 7);
 }
 
+/* Stop this process in a moment, for longer than the time-out. */
+static void be_stopped(sp_comm *c)
+{
+    pid_t self = getpid(), other;
+
+    fflush(NULL);
+    other = fork();
+    EXPECT(other >= 0);
+    if (other > 0)
+        return;
+    nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+    kill(self, SIGSTOP);
+    sleep(4);
+    kill(self, SIGCONT);
+    _exit(0);
+}
+
+/* All are stopped while they wait for rank 1, and then go on. */
+static void be_suspended(sp_comm *c)
+{
+    float x = 1;
+
+    DONE(sp_barrier(c, on_main(SP_USE_CHECK)));
+    sp_comm_timeout(c, 2);
+    be_stopped(c);
+    if (sp_comm_rank(c) == 1)
+        sleep(1);
+    DONE(sp_sum_floats(c, on_main(SP_USE_DENSE), &x, 1));
+    EXPECT(x == (float)sp_comm_ranks(c));
+    wait(NULL);
+}
+
 static void go_wrong(sp_comm *c, const char *how)
 {
     bool wrong = sp_comm_rank(c) == 1;
@@ -178,6 +222,8 @@ static void go_wrong(sp_comm *c, const char *how)
     DONE(sp_sum_floats(c, on_main(SP_USE_CHECK), x, 1));
     if (wrong && strcmp(how, "stops") == 0)
         raise(SIGSTOP);
+    if (!wrong && strcmp(how, "continued") == 0)
+        be_stopped(c);
     if (wrong && strcmp(how, "dies") == 0)
         raise(SIGKILL);
     if (wrong && strcmp(how, "computes") == 0)
@@ -197,6 +243,8 @@ static void go_wrong(sp_comm *c, const char *how)
         sp_comm_close(c);
         return;
     }
+    if (wrong && strcmp(how, "continued") == 0)
+        sleep(60);
     if (strcmp(how, "late") == 0)
         send_late(c);
     wait_for_rank_1(c);
@@ -216,6 +264,8 @@ int main(int argc, char **argv)
     sp_comm_timeout(c, 60);
     if (strcmp(scenario, "everything") == 0)
         everything(c);
+    else if (strcmp(scenario, "suspended") == 0)
+        be_suspended(c);
     else
         go_wrong(c, scenario);
     if (sp_comm_rank(c) == 0)

@@ -73,6 +73,10 @@ static sp_err meet(sp_comm *c, int lowest)
         memcpy(c->hosts[r], all[r].host, SP_HOST_ROOM);
         c->lowest[r] = c->leader[r] = all[r].lowest;
     }
+    /* That was counted before it was known who is on this host. */
+    for (int r = 0; e == SP_OK && r < c->ranks; r++)
+        if (r != c->rank && c->leader[r] == c->leader[c->rank])
+            c->ledger.use[on.use].net -= sizeof own;
     make_groups(c);
     free(all);
     return e;
@@ -171,7 +175,6 @@ sp_err sp_comm_nodes(sp_comm *c, int ranks_per_node)
         return SP_OK;
     for (int r = 0; r < c->ranks; r++)
         c->leader[r] = ranks_per_node ? r - r % ranks_per_node : c->lowest[r];
-    c->nodes = true;
     make_groups(c);
     return SP_OK;
 }

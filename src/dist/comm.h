@@ -46,9 +46,9 @@ int sp_group_rank(const sp_comm *c, sp_group g);
 int sp_group_ranks(const sp_comm *c, sp_group g);
 
 /* Let so many successive ranks count as one host, for SP_NODE, SP_LEADERS and
- * the ledger; 0: those that share memory, as SP_NODE and SP_LEADERS have it
- * from the start. All ranks say the same, while nothing is under way. Errors:
- * SP_EARG for a negative number. */
+ * the ledger; 0: those that share memory, as it is from the start. All ranks
+ * say the same, while nothing is under way. Errors: SP_EARG for a negative
+ * number. */
 SP_MUST sp_err sp_comm_nodes(sp_comm *c, int ranks_per_node);
 
 /* Give up waiting after so many seconds (600 at first). */

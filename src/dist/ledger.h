@@ -25,8 +25,7 @@ typedef enum sp_use {
 typedef struct sp_ledger_entry {
     int64_t calls; /* of MPI_Isend */
     int64_t bytes; /* handed to it */
-    double net;    /* of these, what goes to other hosts. Before
-                      sp_comm_nodes(), each rank counts as a host */
+    double net;    /* of these, what goes to other hosts */
 } sp_ledger_entry;
 
 typedef struct sp_ledger {

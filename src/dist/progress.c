@@ -104,11 +104,9 @@ static int tag_of(const sp_team *t, const sp_pending *p)
 /* Count a piece that is handed over to be sent. */
 static void count(const sp_comm *c, sp_pending *p, int peer, size_t bytes)
 {
-    bool same = c->nodes && c->leader[peer] == c->leader[c->rank];
-
     p->count.calls++;
     p->count.bytes += (int64_t)bytes;
-    if (!same)
+    if (c->leader[peer] != c->leader[c->rank])
         p->count.net += (double)bytes;
 }
 

@@ -155,6 +155,16 @@ static bool late(const sp_team *t, const sp_pending *p, int rank)
             r->heard[rank].words[sp_lane(p->on)] <= p->number);
 }
 
+/* Others may have been there, and gone, meanwhile. */
+static void tell_stopped(const sp_team *t, sp_text *out)
+{
+    if (t->stopped > 0)
+        sp_text_add(out,
+                    "; this process itself did not run for %.0f s in between: "
+                    "it was stopped, or its host had no time for it",
+                    t->stopped);
+}
+
 sp_err sp_roll_blame(const sp_team *t, const sp_pending *p, double waited)
 {
     const sp_members *m = &t->comm->group[p->on.group];
@@ -170,15 +180,14 @@ sp_err sp_roll_blame(const sp_team *t, const sp_pending *p, double waited)
     }
     if (others > NAMED)
         sp_text_add(&names, "; and %d more", others - NAMED);
-    if (others)
-        sp_fail(SP_EPEER, "%s: waited %g s for %s", use, waited,
-                sp_text_string(&names));
-    else
-        sp_fail(SP_EPEER,
-                "%s: waited %g s; all ranks are there, but what they send does "
-                "not arrive: see whether the network is stalled, or raise "
-                "dist.timeout_s",
-                use, waited);
+    if (!others)
+        sp_text_add(&names,
+                    "; all ranks are there, but what they send does not "
+                    "arrive: see whether the network is stalled, or raise "
+                    "dist.timeout_s");
+    tell_stopped(t, &names);
+    sp_fail(SP_EPEER, "%s: waited %g s%s%s", use, waited, others ? " for " : "",
+            sp_text_string(&names));
     sp_text_free(&names);
     return SP_EPEER;
 }

@@ -13,6 +13,8 @@
 /* Seconds. */
 #define ABORT_TIME 5.0 /* for MPI to end the process */
 #define ROLL_TIME 10.0 /* for the thread to come back from a call of MPI */
+#define SLICE 1.0      /* of waiting, at most, between looks at the clock */
+#define LATE 1.0       /* that a busy host may be at the end of one */
 
 double sp_moment(void)
 {
@@ -28,6 +30,25 @@ bool sp_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, double moment)
 
     t.tv_nsec = (long)((moment - (double)t.tv_sec) * 1e9);
     return pthread_cond_timedwait(cond, lock, &t) != ETIMEDOUT;
+}
+
+/* Wait for a change, for a part of the time that is left; false: there is none.
+ * A time in which this process did not run, being stopped, say, does
+ * not count: a job that was stopped as a whole goes on. With the lock. */
+static bool wait_some(sp_team *t, double *left)
+{
+    double slice = *left < SLICE ? *left : SLICE, begin = sp_moment(), late;
+
+    if (*left <= 0)
+        return false;
+    sp_wait_until(&t->change, &t->lock, begin + slice);
+    late = sp_moment() - begin - slice;
+    *left -= slice;
+    if (late < LATE)
+        *left -= late;
+    else if (late > t->stopped)
+        t->stopped = late;
+    return true;
 }
 
 static void free_team(sp_team *t)
@@ -80,12 +101,12 @@ static int start(sp_team *t)
 static sp_err await_opening(sp_team *t)
 {
     sp_comm *c = t->comm;
-    double end = sp_moment() + t->comm->timeout;
+    double left = c->timeout;
     bool opened;
     sp_err e;
 
     pthread_mutex_lock(&t->lock);
-    while (!t->opened && sp_wait_until(&t->change, &t->lock, end))
+    while (!t->opened && wait_some(t, &left))
         ;
     opened = t->opened;
     e = t->e;
@@ -108,12 +129,12 @@ static sp_err await_opening(sp_team *t)
 
 static void team_close(sp_team *t)
 {
-    double end = sp_moment() + t->comm->timeout;
+    double left = t->comm->timeout;
 
     pthread_mutex_lock(&t->lock);
     t->closing = true;
     pthread_cond_signal(&t->work);
-    while (!t->closed && sp_wait_until(&t->change, &t->lock, end))
+    while (!t->closed && wait_some(t, &left))
         ;
     if (!t->closed) {
         fprintf(stderr, "sprat: MPI has not ended within %g s\n",
@@ -182,13 +203,13 @@ static sp_err give_up(sp_team *t, const sp_pending *p)
 
 static sp_err team_wait(sp_team *t, sp_pending *p)
 {
-    double end = sp_moment() + t->comm->timeout;
+    double left = t->comm->timeout;
     sp_err e;
 
     pthread_mutex_lock(&t->lock);
     t->waiting++;
     pthread_cond_signal(&t->work);
-    while (!p->done && sp_wait_until(&t->change, &t->lock, end))
+    while (!p->done && wait_some(t, &left))
         ;
     t->waiting--;
     e = p->done ? p->e : give_up(t, p);

@@ -39,7 +39,6 @@ struct sp_comm {
     int *lowest;                 /* of all ranks: the lowest of those with whom
                                     it shares memory */
     int *leader;                 /* the same, or as sp_comm_nodes() has it */
-    bool nodes;                  /* which the ledger goes by */
     char (*hosts)[SP_HOST_ROOM]; /* of all ranks */
     sp_ledger ledger;
 };

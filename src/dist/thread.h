@@ -36,6 +36,8 @@ struct sp_team {
     int64_t *swaps[SP_LANES];    /* swaps begun, by peer */
     int waiting;                 /* threads that wait for an operation */
     const sp_pending *missed;    /* what was waited for too long */
+    double stopped; /* the longest time in which this process did not
+                       run while it waited */
     bool opened, closing, closed, aborting;
     int status; /* to abort with */
     sp_err e;   /* why nothing goes any more, and its text: no MPI call is made
