@@ -288,6 +288,7 @@ int main(int argc, char **argv)
     w.config = argv[1];
     sp_comm_timeout(w.comm, 60);
     check_packets(&w);
+    check_exchange(&w);
     for (size_t i = 0; i < sizeof laws / sizeof *laws; i++)
         check_law(&w, &laws[i]);
     sp_comm_close(w.comm);

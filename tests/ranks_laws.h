@@ -19,4 +19,7 @@ void tell(world *w, const char *name, sp_err e, double far, double limit);
 /* Of packets by themselves (ranks_packets.c). */
 void check_packets(world *w);
 
+/* Of a step with all ranks (ranks_exchange.c). */
+void check_exchange(world *w);
+
 #endif

@@ -115,12 +115,14 @@ static void scale_by(float *x, size_t n, float scale)
 
 static void leave(sp_exchange *x, size_t i)
 {
+    const sp_param *p = x->params[i];
+
     if (x->compressing && x->taken[i] >= 0) {
         sp_packets_add(x->packets, (size_t)x->taken[i]);
         return;
     }
-    x->dense_bytes[i] += (double)(x->slots[i].n * sizeof(float));
-    sp_dense_add(x->dense, x->grads[i], x->slots[i].n);
+    x->dense_bytes[i] += (double)(p->count * sizeof(float));
+    sp_dense_add(x->dense, p->grad, p->count);
 }
 
 void sp_exchange_ready(void *exchange, sp_param *p)
@@ -146,7 +148,7 @@ static void clip(sp_exchange *x, double norm)
         if (x->taken[i] >= 0)
             x->packed[x->taken[i]].scale = scale;
         else
-            scale_by(x->grads[i], x->slots[i].n, (float)scale);
+            scale_by(x->params[i]->grad, x->params[i]->count, (float)scale);
 }
 
 /* All gradients are there: let those that have waited leave, the last first,
@@ -179,28 +181,51 @@ static sp_err share_within_node(sp_exchange *x)
                      sp_params_count(x->args.params) * sizeof *grads));
 }
 
-static sp_err finish(sp_exchange *x, sp_status *status)
+static sp_pending *add_status(const sp_exchange *x, sp_status *status)
 {
     sp_on on = { SP_ALL, SP_CHANNEL_MAIN, SP_USE_STATUS };
+
+    return sp_sum_doubles(x->args.comm, on, &status->loss,
+                          sizeof *status / sizeof(double));
+}
+
+/* Ranks that merge may have met different packets: what has failed on one is
+ * told to all before any goes on. */
+static sp_err exchange_merging(sp_exchange *x, double norm, sp_status *status)
+{
+    sp_err e = x->leads ? exchange(x, norm) : SP_OK;
+
+    if (e == SP_EPEER)
+        return e;
+    status->failed += e != SP_OK;
+    SP_TRY(sp_op_wait(x->args.comm, add_status(x, status)));
+    return e == SP_OK ? SP_OK : sp_agree(x->args.comm, e);
+}
+
+/* Gathered packets are the same on all ranks, and so is what fails. */
+static sp_err exchange_alike(sp_exchange *x, double norm, sp_status *status)
+{
+    sp_pending *told = add_status(x, status);
+    sp_err e = x->leads ? exchange(x, norm) : SP_OK;
+
+    if (e == SP_EPEER)
+        return e;
+    SP_TRY(sp_op_wait(x->args.comm, told));
+    return status->not_finite > 0 ? SP_OK : e;
+}
+
+static sp_err finish(sp_exchange *x, sp_status *status)
+{
     double norm = sqrt(x->squares);
-    sp_pending *told;
-    sp_err e = SP_OK;
 
     if (x->args.node)
         SP_TRY(sp_dense_wait(x->node));
     if (x->args.node && x->leads)
         norm = sp_optim_norm(x->args.optim);
     status->not_finite += !isfinite(norm);
-    told = sp_sum_doubles(x->args.comm, on, &status->loss,
-                          sizeof *status / sizeof(double));
-    if (x->leads)
-        e = exchange(x, norm);
-    if (e == SP_EPEER)
-        return e;
-    if (x->args.node)
-        SP_TRY(share_within_node(x));
-    SP_TRY(sp_op_wait(x->args.comm, told));
-    return status->not_finite > 0 ? SP_OK : e;
+    SP_TRY(x->args.merge ? exchange_merging(x, norm, status)
+                         : exchange_alike(x, norm, status));
+    return x->args.node && status->failed == 0 ? share_within_node(x) : SP_OK;
 }
 
 sp_err sp_exchange_end(sp_exchange *x, sp_status *status)

@@ -65,7 +65,9 @@ void sp_exchange_ready(void *exchange, sp_param *p);
 /* Wait for what is under way. *status becomes the sum over all ranks, counting
  * in not_finite those whose gradients are not finite; then the gradients are
  * of no use. Collective.
- * Errors: SP_EPEER, SP_EFORMAT for a packet that cannot be decoded. */
+ * Errors: SP_EPEER, SP_EFORMAT for a packet that cannot be decoded. Of merged
+ * packets some ranks may have met the one, and not others, who find it counted
+ * in status->failed: they then call sp_agree() once, as those have. */
 SP_MUST sp_err sp_exchange_end(sp_exchange *x, sp_status *status);
 
 /* Whether the sum is not to be clipped, since each rank has clipped. */

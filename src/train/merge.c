@@ -4,21 +4,27 @@
  * to a partner first and get the result from it at the end.
  *
  * Both sides of a swap merge the same two packets, so all ranks have the same
- * bits at the end. A rank that cannot go on with a bucket still swaps, and says
- * so instead of sending: who has heard it says so, too, and nobody waits in
+ * bits at the end. A rank that cannot go on with a bucket still swaps, and
+ * sends its reason instead: who has got it hands it on, and nobody waits in
  * vain.
  *
  * Source: Thakur, Rabenseifner, Gropp 2005, "Optimization of collective
  *         communication operations in MPICH", section 4.1; the exchange that
  *         Lin et al. 2018, section 5, assume.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "compress/bytes.h"
 #include "train/packets_parts.h"
 
 /* Stands for the size of what cannot be sent. */
 #define FAILED UINT64_MAX
 
-enum { THEIRS = SP_MERGED - 1 }; /* in sp_packets.merged */
+enum {
+    THEIRS = SP_MERGED - 1, /* in sp_packets.merged */
+    REASON_ROOM = 512
+};
 
 /* A bucket on its way. */
 typedef struct way {
@@ -27,7 +33,8 @@ typedef struct way {
     const uint8_t *bytes; /* the sum so far: of one rank at first, of all at */
     size_t size;          /* the end */
     int next;             /* where in sp_packets.merged the next sum goes */
-    sp_err e;             /* why there is none */
+    sp_err e; /* why there is none, and in words, with the rank that */
+    char reason[REASON_ROOM]; /* could not go on */
 } way;
 
 /* Of the packets of all ranks. */
@@ -36,30 +43,51 @@ static size_t most_of_all(const way *w)
     return (size_t)w->p->ranks * w->b->most;
 }
 
+/* This rank is the one that cannot go on. */
+static void give_up(way *w, sp_err e)
+{
+    char name[SP_RANK_NAME];
+
+    w->e = e;
+    snprintf(w->reason, sizeof w->reason, "merging on %s: %.*s",
+             sp_packets_rank(w->p, w->p->rank, name),
+             (int)(REASON_ROOM - SP_RANK_NAME - 16), sp_last_error());
+}
+
 /* Tell a partner the size of what it will get, and hear what comes. */
-static sp_err swap_sizes(way *w, int peer, size_t size, size_t *theirs)
+static sp_err swap_sizes(way *w, int peer, size_t size, uint64_t *theirs)
 {
     sp_comm *c = w->p->args.comm;
     sp_on on = { w->p->args.group, SP_CHANNEL_GATHER, SP_USE_SIZES };
-    uint64_t out = w->e == SP_OK ? size : FAILED, in = 0;
+    uint64_t out = w->e == SP_OK ? size : FAILED;
     char name[SP_RANK_NAME];
 
-    SP_TRY(
-        sp_op_wait(c, sp_swap(c, on, peer, &out, sizeof out, &in, sizeof in)));
-    sp_packets_rank(w->p, peer, name);
-    if (in == FAILED && w->e == SP_OK)
-        w->e = sp_fail(SP_EPEER,
-                       "%s has no sum of packets: it, or one whose packets it "
-                       "should have had, could not merge them",
-                       name);
-    if (in != FAILED && in > most_of_all(w))
-        return sp_fail(SP_EPEER,
-                       "%s announces packets of %llu bytes for %zu "
-                       "parameters, which have %zu at the most: the ranks do "
-                       "not run the same program",
-                       name, (unsigned long long)in, w->b->count,
-                       most_of_all(w));
-    *theirs = (size_t)in;
+    SP_TRY(sp_op_wait(
+        c, sp_swap(c, on, peer, &out, sizeof out, theirs, sizeof *theirs)));
+    if (*theirs == FAILED || *theirs <= most_of_all(w))
+        return SP_OK;
+    return sp_fail(SP_EPEER,
+                   "%s announces packets of %llu bytes for %zu parameters, "
+                   "which have %zu at the most: the ranks do not run the same "
+                   "program",
+                   sp_packets_rank(w->p, peer, name),
+                   (unsigned long long)*theirs, w->b->count, most_of_all(w));
+}
+
+/* Either of the two has none to send; a reason of its own comes first. */
+static sp_err swap_reasons(way *w, int peer)
+{
+    sp_comm *c = w->p->args.comm;
+    sp_on on = { w->p->args.group, SP_CHANNEL_GATHER, SP_USE_SIZES };
+    char theirs[REASON_ROOM];
+
+    SP_TRY(sp_op_wait(c, sp_swap(c, on, peer, w->reason, sizeof w->reason,
+                                 theirs, sizeof theirs)));
+    if (w->e != SP_OK)
+        return SP_OK;
+    theirs[REASON_ROOM - 1] = '\0';
+    memcpy(w->reason, theirs, sizeof theirs);
+    w->e = SP_EFORMAT;
     return SP_OK;
 }
 
@@ -69,16 +97,17 @@ static sp_err swap(way *w, int peer, bool send, size_t *theirs)
 {
     sp_comm *c = w->p->args.comm;
     sp_on on = { w->p->args.group, SP_CHANNEL_GATHER, SP_USE_PACKET };
-    size_t out = send ? w->size : 0, in = 0;
+    size_t out = send ? w->size : 0;
+    uint64_t in = 0;
 
     SP_TRY(swap_sizes(w, peer, out, &in));
+    if (w->e != SP_OK || in == FAILED)
+        return swap_reasons(w, peer);
     if (theirs)
-        *theirs = in;
-    if (w->e != SP_OK)
-        return SP_OK; /* as the partner knows */
+        *theirs = (size_t)in;
     return sp_op_wait(c, sp_swap(c, on, peer, send ? w->bytes : NULL, out,
                                  theirs ? w->p->merged[THEIRS].bytes : NULL,
-                                 theirs ? in : 0));
+                                 theirs ? (size_t)in : 0));
 }
 
 /* Slot by slot. `ax`, `ay`: where the packets of both sums begin. */
@@ -118,10 +147,14 @@ static sp_err merge(way *w, int peer, size_t theirs)
 static sp_err swap_and_merge(way *w, int peer, bool send)
 {
     size_t theirs = 0;
+    sp_err e;
 
     SP_TRY(swap(w, peer, send, &theirs));
-    if (w->e == SP_OK)
-        w->e = merge(w, peer, theirs);
+    if (w->e != SP_OK)
+        return SP_OK;
+    e = merge(w, peer, theirs);
+    if (e != SP_OK)
+        give_up(w, e);
     return SP_OK;
 }
 
@@ -153,10 +186,15 @@ sp_err sp_merge_end(sp_packets *p, sp_bucket *b)
 {
     way w = { .p = p, .b = b, .bytes = b->bytes, .size = b->size };
 
-    for (int i = 0; w.e == SP_OK && i < SP_MERGED; i++)
-        w.e = sp_room_grow(&p->merged[i], most_of_all(&w));
+    for (int i = 0; w.e == SP_OK && i < SP_MERGED; i++) {
+        sp_err e = sp_room_grow(&p->merged[i], most_of_all(&w));
+
+        if (e != SP_OK)
+            give_up(&w, e);
+    }
     SP_TRY(double_up(&w));
-    SP_TRY(w.e);
+    if (w.e != SP_OK)
+        return sp_fail(w.e, "%s", w.reason);
     return sp_bucket_decode(p, b,
                             &(sp_arrived){ .fresh = true,
                                            .first = p->rank,

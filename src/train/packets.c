@@ -213,7 +213,8 @@ static void finish_slots(void *arg, size_t begin, size_t end)
 }
 
 /* What cannot be decoded is so on all ranks, which go on to the end of the
- * step with each other; a rank that is missing or has no memory ends it. */
+ * step with each other, as those that merge do by telling each other of it; a
+ * rank that is missing ends it, or one without memory for what it gathers. */
 static sp_err all_rounds(sp_packets *p)
 {
     int rounds = p->args.compressor->rounds;
@@ -223,7 +224,7 @@ static sp_err all_rounds(sp_packets *p)
         for (size_t i = 0; i < p->bucket_count; i++) {
             p->round = round;
             failed = end_round(p, &p->buckets[i]);
-            if (failed == SP_EPEER || failed == SP_ENOMEM)
+            if (failed == SP_EPEER || (failed == SP_ENOMEM && !merges(p)))
                 return failed;
             e = e == SP_OK ? failed : e;
             if (round + 1 == rounds)
