@@ -74,8 +74,33 @@ static sp_err take_lock(sp_rundir *d, char text[SIGN_ROOM])
     return e;
 }
 
+/* Whether this rank can write its part of checkpoints, rather than learn that
+ * when the first is to be saved. Where there is no folder for them there are
+ * none to go on from, which is told later. */
+static sp_err probe(const char *run, int rank)
+{
+    char *folder = sp_path(run, "checkpoints");
+    char *path = sp_path(run, "checkpoints/.probe-%04d", rank);
+    sp_err e = SP_OK;
+    int file;
+
+    if (!folder || !path) {
+        e = sp_fail(SP_ENOMEM, "out of memory");
+    } else {
+        file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        if (file >= 0)
+            close(file);
+        if (file >= 0 ? unlink(path) != 0 : errno != ENOENT)
+            e = sp_io_fail("save checkpoints in", folder);
+    }
+    free(path);
+    free(folder);
+    return e;
+}
+
 /* The other ranks learn the path of the folder that rank 0 has opened, or why
- * it has not, and look whether it is theirs, too. */
+ * it has not, and look whether it is theirs, too. All look whether they can
+ * write to it. */
 static sp_err join(sp_rundir *d, sp_comm *c, char text[SIGN_ROOM], sp_err e)
 {
     char *path = NULL;
@@ -89,6 +114,8 @@ static sp_err join(sp_rundir *d, sp_comm *c, char text[SIGN_ROOM], sp_err e)
                  : sp_fail(SP_ENOMEM, "out of memory");
         free(path);
     }
+    if (e == SP_OK)
+        e = probe(d->path, sp_comm_rank(c));
     return sp_agree(c, e);
 }
 

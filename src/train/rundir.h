@@ -15,7 +15,7 @@ typedef struct sp_rundir {
  * lock it. Collective over job->comm. Errors, on all ranks if on one: SP_EARG
  * when it is there already (with job->overwrite: when it is no run's folder,
  * holds anything that no run makes, or is in use); SP_EIO, also for a rank that
- * does not see rank 0's folder. */
+ * does not see rank 0's folder, or cannot write there. */
 SP_MUST sp_err sp_rundir_create(sp_rundir *d, const sp_job *job);
 
 /* Lock the folder of an earlier run. Collective; `c` may be NULL. Errors:
