@@ -212,6 +212,49 @@ static sp_err gather_keepers(sp_comm *c, const sp_local *l, bool *keeps)
     return sp_op_wait(c, sp_gather_all(c, on, &own, sizeof own, keeps));
 }
 
+static sp_err open_rank(const sp_checkpoint *c, int rank, sp_st_file **f)
+{
+    char name[SP_RANK_FILE_ROOM];
+    char *path = sp_path(c->folder, "%s", sp_rank_file(name, rank));
+    sp_err e = path ? sp_st_open(f, path) : no_memory();
+
+    free(path);
+    return e;
+}
+
+/* A compressor keeps momenta if the optimizer has momentum: arrays that the
+ * checkpoint has and that are empty now, or the other way round. */
+static sp_err check_momentum(const sp_checkpoint *c, const sp_local *l)
+{
+    const sp_manifest *m = &c->manifest;
+    sp_st_file *f = NULL;
+    int rank = 0;
+    sp_err e;
+
+    while (rank < m->ranks && !m->rank_stamps[rank].keeps)
+        rank++;
+    if (rank == m->ranks)
+        return SP_OK;
+    e = open_rank(c, rank, &f);
+    for (size_t i = 0; e == SP_OK && i < l->kept_count; i++) {
+        const sp_st_tensor *have = sp_st_find(f, l->kept[i].name);
+        bool was = have && have->dims[0] > 0;
+
+        if (have && was != (sp_kept_size(&l->kept[i]) > 0))
+            e = sp_fail(SP_ECONFIG,
+                        "optim.momentum: %s holds %s of the compressor (%s), "
+                        "%s: go on with the optim.momentum and the settings of "
+                        "compress that the run began with, or start anew from "
+                        "its weights: give model.init=%s/%s to a new run",
+                        c->folder, was ? "momenta" : "no momenta",
+                        l->kept[i].name,
+                        was ? "which keeps none now" : "which keeps them now",
+                        c->folder, sp_common_files[SP_FILE_MODEL]);
+    }
+    sp_st_close(f);
+    return e;
+}
+
 /* A rank's own part: its file if the ranks are as they were, else a share. */
 static sp_err load_share(const sp_checkpoint *c, const sp_local *l, sp_place at,
                          bool same)
@@ -239,6 +282,8 @@ static sp_err load_own(const sp_checkpoint *c, sp_session *s, sp_text *told)
     e = sp_agree(s->comm, e);
     if (e == SP_OK)
         e = gather_keepers(s->comm, &l, keeps);
+    if (e == SP_OK)
+        e = sp_agree(s->comm, check_momentum(c, &l));
     if (e == SP_OK) {
         at = sp_place_of(keeps, rank, ranks);
         same = sp_place_same(&c->manifest, keeps, ranks);
