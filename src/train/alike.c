@@ -9,6 +9,7 @@
 #include "data/fingerprint.h"
 #include "dist/agree.h"
 #include "train/config_text.h"
+#include "train/program.h"
 #include "train/shared.h"
 
 enum { HOST_ROOM = 64, LISTED = 8 /* ranks in a message; more say no more */ };
@@ -152,14 +153,23 @@ sp_err sp_config_agree(const sp_config *c, sp_comm *comm)
     return e;
 }
 
+static sp_err agree_program(sp_comm *c)
+{
+    sp_text text = { 0 };
+    sp_err e = sp_program_tell(&text);
+
+    e = sp_agree(c, e == SP_OK ? sp_text_check(&text) : e);
+    if (e == SP_OK)
+        e = sp_agree_text(c, "the program", sp_text_string(&text));
+    sp_text_free(&text);
+    return e;
+}
+
 sp_err sp_session_agree(const sp_session *s)
 {
-    char build[128];
-
     if (sp_comm_ranks(s->comm) == 1)
         return SP_OK;
-    snprintf(build, sizeof build, "%s, commit %s", SP_VERSION, sp_commit());
-    SP_TRY(sp_agree_text(s->comm, "the version of sprat", build));
+    SP_TRY(agree_program(s->comm));
     if (s->data)
         SP_TRY(sp_data_agree(s->data, s->comm));
     return sp_params_agree(s->params, s->comm);
