@@ -106,6 +106,11 @@ static const struct {
     { { "warmup=[0.1, 0.2]" }, "sgd", { "compress.warmup: ", "0.1 is" } },
     { { "warmup=[0.1, 0.1]" }, "sgd", { "compress.warmup: ", "by 0.1" } },
     { { "warmup=[1, 0.1]" }, "sgd", { NULL } },
+    { { "warmup=[0.0001]" },
+      "sgd",
+      { "compress.warmup: ", "above compress.ratio, 0.001" } },
+    { { "ratio=0.25" }, "sgd", { "compress.warmup: ", "0.25 at most" } },
+    { { "ratio=0.2" }, "sgd", { NULL } },
     { { "warmup_epochs=0" }, "sgd", { "compress.warmup_epochs: ", "[]" } },
     { { "warmup_epochs=0", "warmup=[]" }, "sgd", { NULL } },
 };

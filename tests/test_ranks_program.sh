@@ -89,7 +89,7 @@ check_run() {
   said err 'eval: is one process'
   # Packets that would all travel dense are no compression.
   job 2 -n 8 "$sprat" train tiny.yaml compress.name=dgc compress.ratio=0.3 \
-    --run dense
+    compress.warmup=[] --run dense
   said err 'would compress nothing on 8 ranks'
   # The only rank of a compressor: all of it, and a warning.
   "$sprat" train tiny.yaml compress.name=dgc compress.warmup=[] --run one \
@@ -109,6 +109,12 @@ check_differ() {
   job 2 -n 1 "$sprat" train tiny.yaml --run a : \
     -n 1 "$sprat" train tiny.yaml 'model.hidden=[64]' --run a
   said err 'the configuration.*rank 1' 'hidden'
+  # Another build of the same version.
+  cp "$sprat" sprat
+  printf x >>sprat
+  job 2 -n 1 "$sprat" train tiny.yaml --run d : \
+    -n 1 ./sprat train tiny.yaml --run d
+  said err 'the program: rank 1 differs .*SHA-256 [0-9a-f]{64}" on rank 1'
   mkdir here there
   printf 'P' >here/x
   for d in here there; do
@@ -129,7 +135,19 @@ YAML
   job 2 -n 1 -x SPRAT_DATA=here "$sprat" train words.yaml --run c : \
     -n 1 -x SPRAT_DATA=nowhere "$sprat" train words.yaml --run c
   said err 'rank 1' 'nowhere'
-  [ ! -e a ] && [ ! -e b ] && [ ! -e c ] || fault "want no run folder"
+  [ ! -e a ] && [ ! -e b ] && [ ! -e c ] && [ ! -e d ] || fault "want no run folder"
+}
+
+# A file system that one host has mounted to be read only is found before step 0.
+check_read_only() {
+  mkdir here
+  unshare -m mount --bind here here 2>/dev/null ||
+    { echo "skipped: may not mount"; exit 77; }
+  job 2 -n 1 "$sprat" train tiny.yaml --run here/run : -n 1 unshare -m bash -c \
+    'mount --bind here here && mount -o remount,ro,bind here && exec "$@"' \
+    read_only "$sprat" train tiny.yaml --run here/run
+  once 'rank 1 \(.*: cannot save checkpoints in here/run/checkpoints: Read-only'
+  [ ! -e here/run ] || fault "want no run folder"
 }
 
 check_signal() {
@@ -237,6 +255,10 @@ check_other() {
   done
   job 2 -n 4 "$sprat" resume from compress.name=none
   said err 'compress'
+  for n in 4 2; do # a momentum that the compressor would have to keep, or not
+    job 2 -n $n "$sprat" resume from optim.momentum=0
+    said err 'optim.momentum: .*holds momenta .*dgc_momentum'
+  done
 }
 
 # Two ranks have the same weights whatever the exchange: every hash of a run is

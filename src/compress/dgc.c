@@ -77,6 +77,12 @@ static sp_err check_warmup(const dgc_cfg *c)
                            "compress.warmup: density %g is followed by %g: "
                            "let them fall",
                            c->warmup.value[i - 1], c->warmup.value[i]);
+    if (c->warmup.count > 0 && c->warmup.value[0] <= c->sparse.ratio)
+        return sp_fail(SP_ECONFIG,
+                       "compress.warmup: none of its densities, %g at most, is "
+                       "above compress.ratio, %g: raise them, or set warmup: "
+                       "[] for none",
+                       c->warmup.value[0], c->sparse.ratio);
     if (c->warmup.count > 0 && c->warmup_epochs == 0)
         return sp_fail(SP_ECONFIG,
                        "compress.warmup_epochs: 0 leaves no time for the %d "
