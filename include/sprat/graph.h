@@ -168,9 +168,9 @@ typedef struct sp_graph_opt {
                           the program is compiled */
     const sp_rank_rule *ranks; /* NULL: as the layers' options say. Read until
                                   the program is compiled */
-    bool no_memory;    /* sp_compile() checks and plans but allocates nothing:
-                          for reports on networks of any size */
-    bool input_grads;  /* plan gradients of float inputs too: for checks */
+    bool no_memory;   /* sp_compile() checks and plans but allocates nothing:
+                         for reports on networks of any size */
+    bool input_grads; /* plan gradients of float inputs too: for checks */
 } sp_graph_opt;
 
 /* A program under recording over the store `p`. A store that is already

@@ -68,6 +68,9 @@ static sp_err work_open(work *k, const float *w, int rows, int columns,
     k->vector = k->tau + side;
     k->product = k->vector + n * side;
     k->support = (lapack_int *)(k->product + n * PANEL);
+    /* LAPACKE looks for values that are not numbers in all of the arrays, also
+     * where LAPACK reads nothing. */
+    memset(k->gram, 0, (side * side + 4 * side) * sizeof *k->gram);
     return SP_OK;
 }
 
@@ -172,7 +175,7 @@ static sp_err solve(const work *k, bool vectors)
     return SP_OK;
 }
 
-/* Open, and fill *squares; the matrix must be finite. */
+/* The Gram matrix, and *squares; the matrix must be finite. */
 static sp_err begin_work(work *k, double *squares)
 {
     sp_blas_alone();
