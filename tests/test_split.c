@@ -119,22 +119,9 @@ static int side(const matrix *m)
     return m->rows < m->columns ? m->rows : m->columns;
 }
 
-/* Memory that is given next may hold what are no numbers. */
-static void soil_memory(void)
-{
-    enum { BYTES = 100000 };
-    void *p = malloc(BYTES);
-
-    ck_assert_ptr_nonnull(p);
-    memset(p, 0xff, BYTES);
-    free(p);
-}
-
 static double split(matrix *m, int rank)
 {
     double lost = NAN;
-
-    soil_memory();
 
     m->f.rank = rank;
     ck_assert_msg(sp_matrix_split(m->w, &m->f, &lost) == SP_OK, "%s",

@@ -68,8 +68,8 @@ static sp_err work_open(work *k, const float *w, int rows, int columns,
     k->vector = k->tau + side;
     k->product = k->vector + n * side;
     k->support = (lapack_int *)(k->product + n * PANEL);
-    /* LAPACKE looks for values that are not numbers in all of the arrays, also
-     * where LAPACK reads nothing. */
+    /* Some releases of LAPACKE refuse values that are not numbers in all of the
+     * arrays, also where LAPACK reads nothing. */
     memset(k->gram, 0, (side * side + 4 * side) * sizeof *k->gram);
     return SP_OK;
 }
