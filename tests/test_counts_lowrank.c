@@ -18,7 +18,9 @@ typedef struct rule {
 static int rank_of(void *arg, const char *layer, int rows, int columns)
 {
     const rule *r = arg;
-    const char *full = r->full ? r->full : r->model->full(r->t->own);
+    const char *full = r->full          ? r->full
+                       : r->model->full ? r->model->full(r->t->own)
+                                        : "";
 
     if (sp_layer_listed(full, layer))
         return 0;
@@ -120,7 +122,7 @@ static const struct {
       10 },
     { &sp_model_alexnet, "groups=1", 227, "features.3", "classifier.4", 6 },
     { &sp_model_alexnet, "groups=2", 227, "features.6", "classifier.4", 3 },
-    { &sp_model_mlp, "hidden=[20,30,40]", 8, "fc2", "fc3", 2 },
+    { &sp_model_mlp, "hidden=[20,30,40]", 8, "fc1", "fc4", 4 },
 };
 
 /* "NAME_u.weight" is the first factor of NAME. */

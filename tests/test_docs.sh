@@ -203,22 +203,26 @@ tutorials() {
     runs/stripes/result.json || fault "stripes were not learned"
 }
 
-# README's commands, with the program that is being tested.
-readme() {
+# The commands of those that build nothing, with the program that is being
+# tested.
+guides() {
+  local name
   if [ ! -d "${SPRAT_DATA:-/nowhere}/fashion-mnist" ] &&
     [ ! -d /usr/share/datasets/fashion-mnist ]; then
-    echo "README.md: left out, there is no fashion-mnist"
+    echo "README.md, docs/low-rank.md: left out, there is no fashion-mnist"
     return
   fi
   mkdir -p "$work/readme/build"
   cd "$work/readme" || exit 1
   ln -s "$sprat" build/sprat
   ln -s "$source/configs" "$source/tools" "$source/README.md" .
-  blocks "$source/README.md" "$work/blocks"
-  apply "$work/blocks"
-  execute_all "$work/blocks"
+  for name in README docs/low-rank; do
+    blocks "$source/$name.md" "$work/$name"
+    apply "$work/$name"
+    execute_all "$work/$name"
+  done
 }
 
 tutorials
-readme
+guides
 [ $failed = 0 ]
