@@ -1,4 +1,4 @@
-/* Epochs: train, evaluate, report, save. */
+/* Steps, and the checkpoints between them. */
 #include "train/trainer.h"
 
 #include <inttypes.h>
@@ -8,7 +8,6 @@
 #include "dist/agree.h"
 #include "train/alike.h"
 #include "train/checkpoint.h"
-#include "train/evaluate.h"
 #include "train/rotate.h"
 #include "train/step.h"
 
@@ -102,8 +101,7 @@ double sp_trainer_rate(const sp_trainer *t)
     return set->optim->lr * factor;
 }
 
-/* Add the time since the last call to the run's; returns it. */
-static double lap(sp_trainer *t)
+double sp_trainer_lap(sp_trainer *t)
 {
     double now = sp_now(), passed = now - t->lap;
 
@@ -114,7 +112,7 @@ static double lap(sp_trainer *t)
 
 sp_err sp_trainer_save(sp_trainer *t, bool best)
 {
-    lap(t);
+    sp_trainer_lap(t);
     t->save = false;
     SP_TRY(sp_agree(t->job->comm, sp_rundir_present(&t->dir)));
     SP_TRY(sp_checkpoint_save(&(sp_checkpoint_args){
@@ -132,7 +130,7 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
         sp_report_line(&t->report, "warning: an old checkpoint stays: %s",
                        sp_last_error());
     t->saved = sp_now();
-    lap(t);
+    sp_trainer_lap(t);
     return SP_OK;
 }
 
@@ -155,8 +153,7 @@ bool sp_trainer_must_stop(const void *trainer)
            (minutes > 0 && sp_now() - t->opened >= 60 * minutes);
 }
 
-/* Save, and say that the run was stopped. */
-static sp_err stop(sp_trainer *t)
+sp_err sp_trainer_stop(sp_trainer *t)
 {
     if (t->unsaved)
         SP_TRY(sp_trainer_save(t, false));
@@ -164,20 +161,6 @@ static sp_err stop(sp_trainer *t)
                    "stopped after step %" PRId64 ", which is saved: continue "
                    "with `sprat resume %s`",
                    t->state.step, t->dir.path);
-}
-
-static bool is_text(const sp_trainer *t) { return t->session.info.text; }
-
-double sp_trainer_top1(const sp_trainer *t, int64_t correct, double samples)
-{
-    return is_text(t) ? NAN : 100.0 * (double)correct / samples;
-}
-
-double sp_trainer_perplexity(const sp_trainer *t, double loss)
-{
-    bool plain = is_text(t) && settings(t)->label_smoothing == 0;
-
-    return plain ? sp_perplexity(loss) : NAN;
 }
 
 static sp_err log_step(sp_trainer *t)
@@ -225,7 +208,7 @@ static void count(sp_trainer *t, const sp_batch *b, const sp_step_result *r)
     sp_train_state *s = &t->state;
     sp_window *w = &t->state.window;
     double targets = (double)b->targets;
-    double seconds = lap(t), loss = r->loss * targets;
+    double seconds = sp_trainer_lap(t), loss = r->loss * targets;
     int64_t samples = (int64_t)b->targets;
     sp_sent sent = count_bytes(t);
 
@@ -334,7 +317,7 @@ static sp_err train_epoch(sp_trainer *t)
 
     while (!sp_trainer_ended(t)) {
         if (several(t) ? t->stop : sp_trainer_must_stop(t))
-            return stop(t);
+            return sp_trainer_stop(t);
         SP_TRY(next_batch(t, &b, &failed));
         if (b.end)
             return SP_OK;
@@ -344,106 +327,6 @@ static sp_err train_epoch(sp_trainer *t)
             SP_TRY(sp_trainer_save(t, false));
     }
     return SP_OK;
-}
-
-bool sp_trainer_scores(const sp_trainer *t, sp_part part)
-{
-    const size_t *count = t->session.data->count;
-
-    if (part == SP_PART_TEST && sp_trainer_tests_last(t))
-        return false;
-    return count[part] > 0;
-}
-
-static sp_err score(sp_trainer *t, sp_part part, sp_scores *out)
-{
-    *out = (sp_scores){ 0, NAN, NAN, NAN, NAN };
-    if (!sp_trainer_scores(t, part))
-        return SP_OK;
-    return sp_evaluate(&t->session, part, sp_trainer_must_stop, t, out);
-}
-
-sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
-{
-    sp_train_state *s = &t->state;
-    double dense = 4.0 * (double)sp_params_count(t->session.params);
-    double loss = s->loss_sum / (double)s->samples;
-    double steps = (double)s->batch, packet = s->packet_bytes / steps;
-    sp_scores valid, test;
-
-    SP_TRY(score(t, SP_PART_VALID, &valid));
-    SP_TRY(score(t, SP_PART_TEST, &test));
-    *line = (sp_epoch_line){
-        .epoch = s->epoch + 1,
-        .step = (double)s->step,
-        .lr = s->lr,
-        .train_loss = loss,
-        .train_top1 = sp_trainer_top1(t, s->correct, (double)s->samples),
-        .train_ppl = sp_trainer_perplexity(t, loss),
-        .valid_ppl = valid.ppl,
-        .test_ppl = test.ppl,
-        .valid_loss = valid.loss,
-        .valid_top1 = valid.top1,
-        .valid_top5 = valid.top5,
-        .test_loss = test.loss,
-        .test_top1 = test.top1,
-        .test_top5 = test.top5,
-        .seconds = s->epoch_seconds + lap(t),
-        .items_per_s = (double)s->samples / s->epoch_seconds,
-        .dense_bytes = dense,
-        .packet_bytes = packet,
-        .mpi_bytes = s->mpi_bytes / steps,
-        .compression_ratio = dense / packet,
-        .peak_rss_mib = sp_peak_rss(),
-    };
-    return SP_OK;
-}
-
-void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line)
-{
-    const sp_settings *set = &t->session.set;
-    sp_train_state *s = &t->state;
-    /* By what is a number where there is a part: its loss may not be one. */
-    bool valid = !isnan(line->valid_top1) || !isnan(line->valid_ppl);
-    bool test = !isnan(line->test_top1) || !isnan(line->test_ppl);
-
-    if (set->schedule->observe && (valid || test))
-        set->schedule->observe(set->schedule_own,
-                               valid ? line->valid_loss : line->test_loss,
-                               &s->schedule);
-    s->epoch++;
-    s->batch = 0;
-    s->loss_sum = 0;
-    s->correct = 0;
-    s->samples = 0;
-    s->epoch_seconds = 0;
-    s->packet_bytes = 0;
-    s->mpi_bytes = 0;
-}
-
-/* Evaluate, report and save what the epoch, or the run's last part of one,
- * has brought. */
-static sp_err end_epoch(sp_trainer *t)
-{
-    sp_train_state *s = &t->state;
-    sp_epoch_line line;
-    bool best;
-    sp_err e = sp_trainer_evaluate(t, &line);
-
-    if (e == SP_ESTOPPED)
-        return stop(t);
-    if (e != SP_OK)
-        return e;
-    best = !isnan(sp_epoch_line_score(&line)) &&
-           !(sp_epoch_line_score(&line) <= sp_epoch_line_score(&s->best));
-    s->last = line;
-    if (best)
-        s->best = line;
-    if (s->batch == t->batches)
-        sp_trainer_next_epoch(t, &line);
-    SP_TRY(sp_agree(t->job->comm, sp_metrics_epoch(&t->metrics, &line)));
-    sp_trainer_epoch_line(t, &line, best);
-    return sp_trainer_save(t, best);
 }
 
 sp_err sp_trainer_run(sp_trainer *t)
@@ -457,8 +340,8 @@ sp_err sp_trainer_run(sp_trainer *t)
     while (!sp_trainer_complete(t)) {
         SP_TRY(sp_trainer_switch(t));
         SP_TRY(train_epoch(t));
-        SP_TRY(end_epoch(t));
+        SP_TRY(sp_trainer_end_epoch(t));
     }
     e = sp_trainer_test(t);
-    return e == SP_ESTOPPED ? stop(t) : e;
+    return e == SP_ESTOPPED ? sp_trainer_stop(t) : e;
 }

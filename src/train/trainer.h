@@ -59,6 +59,12 @@ SP_MUST sp_err sp_trainer_run(sp_trainer *t);
  * does not spare. */
 SP_MUST sp_err sp_trainer_save(sp_trainer *t, bool best);
 
+/* Save what is not saved, and say that the run was stopped: SP_ESTOPPED. */
+SP_MUST sp_err sp_trainer_stop(sp_trainer *t);
+
+/* Add the time since the last call to the run's; returns it. */
+double sp_trainer_lap(sp_trainer *t);
+
 /* Whether a part is scored after every epoch. */
 bool sp_trainer_scores(const sp_trainer *t, sp_part part);
 
@@ -77,6 +83,10 @@ SP_MUST sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line);
 
 /* Tell the schedule the epoch's loss and begin the next one. */
 void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line);
+
+/* Evaluate, report and save what the epoch, or the run's last part of one, has
+ * brought. Errors: SP_ESTOPPED after saving, those of reading and writing. */
+SP_MUST sp_err sp_trainer_end_epoch(sp_trainer *t);
 
 /* Go on with layers of low rank, if that is configured and due. Collective.
  * Errors: those of sp_switch(). */
