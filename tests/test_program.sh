@@ -357,6 +357,8 @@ check_configs() {
   size 11173834 9482 555422720 cifar10/resnet18.yaml model.stem_norm=false
   size 20560330 12042 398660608 cifar10/vgg19.yaml
   size 20035018 11018 398136320 cifar10/vgg19.yaml model.fc=1
+  size 20035018 11018 398136320 pufferfish/vgg19-fc1.yaml
+  size 20035018 11018 398136320 pufferfish/vgg19-lth.yaml
   size 15249354 9482 313725952 cifar10/vgg19.yaml $depth=16
   size 14724042 8458 313201664 cifar10/vgg19.yaml $depth=16 model.fc=1
   size 60965224 10568 724406816 imagenet/alexnet.yaml

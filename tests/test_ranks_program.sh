@@ -389,6 +389,35 @@ YAML
 
 # Weights with one infinite number, which only a word in rank 1's column meets:
 # what the others encode is as good as ever.
+# Rounds of pruning with batch norms, whose statistics are each rank's own: the
+# same bits when stopped within a round, at its end and at the rewinding; on
+# other ranks they go on with averages.
+check_prune() {
+  cat >prune.yaml <<'YAML'
+model: {name: resnet, depth: 8, width: 0.25}
+data: {name: synthetic, shape: [8, 8, 3], classes: 4, train: 96, test: 16}
+train: {epochs: 5, batch: 8, threads: 1, seed: 3, keep: 0}
+optim: {lr: 0.05, momentum: 0.9, weight_decay: 0.001}
+dist: {check_every: 1}
+prune: {name: magnitude, share: 0.3, rounds: 2, rewind_epoch: 1}
+YAML
+  local steps
+  job 0 -n 3 "$sprat" train prune.yaml --run whole
+  said out 'round 2/2, 49\.' 'prune  .* removed'
+  job 0 -n 3 "$sprat" train prune.yaml --run parts train.max_steps=12
+  for steps in 13 60 61 107 108 120 0; do
+    job 0 -n 3 "$sprat" resume parts train.max_steps=$steps
+    [ $steps -ne 108 ] || cp -r parts other
+  done
+  [ "$(state whole)" = "$(state parts)" ] ||
+    fault "parts differ from a run that never stopped"
+  job 0 -n 3 "$sprat" verify whole --steps 1000
+  said out '1 parameter hash '
+  job 0 -n 2 "$sprat" resume other train.max_steps=0
+  said out 'round 2/2, 49\.'
+  ended other done
+}
+
 check_not_finite() {
   local i exchange end
   mkdir text

@@ -238,7 +238,9 @@ sp_err sp_checkpoint_save(const sp_checkpoint_args *a)
     if (e != SP_OK) {
         e = give_up(&w, e);
     } else {
-        if (w.rank == 0)
+        if (w.rank == 0 && a->rewind)
+            e = point(w.folder, "rewind", w.name);
+        if (e == SP_OK && w.rank == 0)
             e = point(w.folder, "last", w.name);
         if (e == SP_OK && w.rank == 0 && a->best)
             e = point(w.folder, "best", w.name);

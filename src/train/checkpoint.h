@@ -19,9 +19,11 @@ typedef struct sp_checkpoint_args {
     const char *config; /* the effective configuration */
     int64_t batches;    /* of an epoch */
     bool best;          /* also let `best` point to it */
+    bool rewind; /* also let `rewind`: what rounds of pruning go back to */
 } sp_checkpoint_args;
 
-/* Save a checkpoint and let `last` point to it. That of step 0 is called
+/* Save a checkpoint and let `last` point to it, after `rewind`: a run that
+ * stands behind it has both. That of step 0 is called
  * `start`. Collective: every rank writes its own file, rank 0 all else.
  * model.safetensors has the average of the ranks' running statistics, which
  * themselves stay as they are.

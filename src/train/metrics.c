@@ -84,18 +84,22 @@ void sp_params_hash(const sp_params *p, char hex[SP_HASH_HEX])
 }
 
 /* Whether a line was written before the state `at` was reached. An epoch that
- * had ended counts as whole only once its evaluation was in the state. */
+ * had ended counts as whole only once its evaluation was in the state; epochs
+ * are counted in each round of pruning. */
 static bool belongs(const sp_json_value *line, const sp_train_state *at)
 {
     const sp_json_value *kind = sp_json_find(line, "kind");
-    int64_t step, epoch;
+    int64_t step, epoch, round = 0;
 
     if (sp_json_get_int(line, "step", &step) != SP_OK || step > at->step)
         return false;
     if (!kind || kind->kind != SP_JSON_TEXT || strcmp(kind->text, "epoch") != 0)
         return true;
-    return sp_json_get_int(line, "epoch", &epoch) == SP_OK &&
-           epoch <= at->epoch;
+    if (sp_json_get_int(line, "epoch", &epoch) != SP_OK ||
+        (sp_json_find(line, "round") &&
+         sp_json_get_int(line, "round", &round) != SP_OK))
+        return false;
+    return round < at->round || (round == at->round && epoch <= at->epoch);
 }
 
 /* Call `each` for every whole line; one that is torn or no JSON is passed

@@ -42,7 +42,8 @@ SP_OP_LIST
 static const sp_section *const sections[] = {
     &sp_model_section,   &sp_data_section,     &sp_train_section,
     &sp_optim_section,   &sp_schedule_section, &sp_compress_section,
-    &sp_lowrank_section, &sp_dist_section,     &sp_log_section,
+    &sp_lowrank_section, &sp_prune_section,    &sp_dist_section,
+    &sp_log_section,
 };
 
 static const sp_entry *const models[] = {
@@ -84,6 +85,9 @@ static const sp_entry *const lowrank_methods[] = { &sp_lowrank_none,
                                                    &sp_lowrank_pufferfish,
                                                    NULL };
 
+static const sp_entry *const prune_methods[] = { &sp_prune_none,
+                                                 &sp_prune_magnitude, NULL };
+
 static const struct {
     const char *section;
     const sp_entry *const *entries;
@@ -91,6 +95,7 @@ static const struct {
     { "model", models },         { "data", data_sets },
     { "optim", optimizers },     { "schedule", schedules },
     { "compress", compressors }, { "lowrank", lowrank_methods },
+    { "prune", prune_methods },
 };
 
 sp_registry *sp_registry_new(void)

@@ -32,6 +32,8 @@ void sp_trainer_header(sp_trainer *t)
     sp_report *r = &t->report;
     int ranks = sp_comm_ranks(s->comm);
     int share = (set->train->batch + ranks - 1) / ranks;
+    bool limited;
+    int64_t steps = sp_trainer_steps(t, &limited);
     char text[SP_DESCRIBE_ROOM], spread[64] = "all on this rank";
 
     if (ranks > 1)
@@ -46,10 +48,7 @@ void sp_trainer_header(sp_trainer *t)
         r,
         "batch    %s, %s%s; %" PRId64 " steps an epoch, %" PRId64 " in all%s",
         text, spread, s->train.rows < share ? ", in micro-batches" : "",
-        t->batches, sp_trainer_steps(t),
-        sp_trainer_steps(t) < t->batches * set->train->epochs
-            ? " (train.max_steps)"
-            : "");
+        t->batches, steps, limited ? " (train.max_steps)" : "");
     sp_report_line(r, "rate     %g at step %" PRId64 ": optim.lr %g, %s, %s%s",
                    sp_trainer_rate(t), t->state.step, set->optim->lr,
                    set->optimizer->entry.name, set->schedule->entry.name,

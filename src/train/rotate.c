@@ -107,16 +107,18 @@ static sp_err discard(const char *folder, const char *name)
 
 static sp_err rotate(const char *folder, int keep)
 {
-    char last[NAME_MAX + 1], best[NAME_MAX + 1];
+    char last[NAME_MAX + 1], best[NAME_MAX + 1], rewind[NAME_MAX + 1];
     names n;
     sp_err e = names_list(&n, folder, false);
 
     target(folder, "last", last);
     target(folder, "best", best);
+    target(folder, "rewind", rewind);
     for (int i = n.count - 1; e == SP_OK && i >= 0; i--) {
         const char *name = n.entry[i]->d_name;
 
-        if (strcmp(name, last) == 0 || strcmp(name, best) == 0)
+        if (strcmp(name, last) == 0 || strcmp(name, best) == 0 ||
+            strcmp(name, rewind) == 0)
             continue;
         if (keep > 0)
             keep--;

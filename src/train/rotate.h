@@ -5,8 +5,8 @@
 #include "sprat/base.h"
 
 /* Remove the oldest checkpoints of a run until `keep` stay beside `start` and
- * those that `last` and `best` point to. Errors: SP_EIO, SP_ENOMEM; what could
- * not be removed is no checkpoint any more, or still a whole one. */
+ * those that `last`, `best` and `rewind` point to. Errors: SP_EIO, SP_ENOMEM;
+ * what could not be removed is no checkpoint any more, or still a whole one. */
 SP_MUST sp_err sp_rotate(const char *run, int keep);
 
 /* The name of the newest checkpoint of a run that is complete and not the one

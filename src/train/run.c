@@ -241,6 +241,8 @@ static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p,
     t->state = p->manifest.state;
     e = sp_session_agree(&t->session);
     if (e == SP_OK)
+        e = sp_trainer_check_rounds(t);
+    if (e == SP_OK)
         e = sp_agree(t->job->comm, open_folder(t, changed));
     if (e == SP_OK) {
         report_size(t, &p->manifest);
@@ -267,9 +269,9 @@ static sp_err go_on(sp_trainer *t, sp_config *c, bool changed)
         sp_report_line(&t->report,
                        "nothing to do: the run is complete; a larger %s would "
                        "continue it",
-                       t->state.epoch < t->session.set.train->epochs
-                           ? "train.max_steps"
-                           : "train.epochs");
+                       !sp_trainer_finished(t) ? "train.max_steps"
+                       : t->session.set.prune  ? "prune.rounds"
+                                               : "train.epochs");
     return finish(t, sp_trainer_run(t)); /* at least the test may be left */
 }
 

@@ -14,6 +14,7 @@
 #include "train/carry.h"
 #include "train/exchange.h"
 #include "train/lowrank.h"
+#include "train/prune.h"
 
 /* A configuration, by its sections' types. Pointers into the sp_config. */
 typedef struct sp_settings {
@@ -34,6 +35,7 @@ typedef struct sp_settings {
     const sp_compressor *compressor;
     const void *compressor_own;
     const sp_lowrank_cfg *lowrank; /* NULL: none */
+    const sp_prune_cfg *prune;     /* NULL: none */
     const sp_dist_cfg *dist;
     const sp_log_cfg *log;
 } sp_settings;

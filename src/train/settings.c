@@ -76,6 +76,37 @@ static sp_err check_projection(const sp_settings *s)
                    s->optimizer->entry.name);
 }
 
+/* A baseline as it was published: dense, and of nothing but pruning. What a
+ * compressor or a factor keeps of a removed weight would come back. */
+static sp_err check_prune(const sp_settings *s)
+{
+    const char *lowrank = sp_config_entry(s->config, "lowrank")->name;
+    const sp_prune_cfg *p = s->prune;
+
+    if (!p)
+        return SP_OK;
+    if (!(p->share > 0 && p->share < 1))
+        return sp_fail(SP_ECONFIG,
+                       "prune.share: %g is not between 0 and 1, exclusive",
+                       p->share);
+    if (p->rewind_epoch >= s->train->epochs)
+        return sp_fail(SP_ECONFIG,
+                       "prune.rewind_epoch: is %d, but a round ends after %d, "
+                       "train.epochs: go back to an earlier one",
+                       p->rewind_epoch, s->train->epochs);
+    if (s->compressor->encode)
+        return sp_fail(SP_ECONFIG,
+                       "prune.name: magnitude needs compress.name=none, not "
+                       "%s: leave one of them out",
+                       s->compressor->entry.name);
+    if (s->lowrank)
+        return sp_fail(SP_ECONFIG,
+                       "prune.name: magnitude needs lowrank.name=none, not "
+                       "%s: leave one of them out",
+                       lowrank);
+    return SP_OK;
+}
+
 /* What set the key that a message begins with, "section.key"; NULL where it
  * begins with none. */
 static const char *source_of(const sp_config *c, const char *message)
@@ -129,6 +160,7 @@ sp_err sp_settings_view(const sp_config *c, sp_settings *s)
         .compressor = (const sp_compressor *)sp_config_entry(c, "compress"),
         .compressor_own = sp_config_own(c, "compress"),
         .lowrank = sp_config_own(c, "lowrank"),
+        .prune = sp_config_own(c, "prune"),
         .dist = sp_config_section(c, "dist"),
         .log = sp_config_section(c, "log"),
     };
@@ -141,6 +173,7 @@ sp_err sp_settings_view(const sp_config *c, sp_settings *s)
     note(&mistakes, sp_settings_locate(c, check_sync_bn(s)));
     note(&mistakes, sp_settings_locate(c, check_compressor(s)));
     note(&mistakes, sp_settings_locate(c, check_projection(s)));
+    note(&mistakes, sp_settings_locate(c, check_prune(s)));
     e = sp_text_check(&mistakes);
     if (e == SP_OK && mistakes.size)
         e = sp_fail(SP_ECONFIG, "%s", sp_text_string(&mistakes));

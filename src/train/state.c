@@ -20,7 +20,7 @@ static const struct {
     AT(test_loss),    AT(test_top1),    AT(test_top5),  AT(train_ppl),
     AT(valid_ppl),    AT(test_ppl),     AT(seconds),    AT(items_per_s),
     AT(dense_bytes),  AT(packet_bytes), AT(mpi_bytes),  AT(compression_ratio),
-    AT(peak_rss_mib),
+    AT(peak_rss_mib), AT(round),        AT(remaining),
 };
 
 enum { FIELDS = sizeof fields / sizeof *fields };
@@ -91,6 +91,10 @@ void sp_train_state_write(sp_json *j, const sp_train_state *s)
     sp_json_int(j, "batch", s->batch);
     if (s->switched >= 0)
         sp_json_int(j, "switched", s->switched);
+    if (s->round > 0)
+        sp_json_int(j, "round", s->round);
+    if (s->begun > 0)
+        sp_json_int(j, "begun", s->begun);
     sp_json_number(j, "loss_sum", s->loss_sum);
     sp_json_int(j, "correct", s->correct);
     sp_json_int(j, "samples", s->samples);
@@ -178,13 +182,23 @@ static sp_err read_line(const sp_json_value *object, const char *key,
     return sp_epoch_line_read(v, line);
 }
 
-static sp_err read_switched(const sp_json_value *object, int *out)
+/* What few runs have come to; else *out stays. */
+static sp_err get_rare(const sp_json_value *object, const char *key,
+                       int64_t max, int64_t *out)
 {
-    int64_t epoch = -1;
+    return sp_json_find(object, key) ? get_count(object, key, max, out) : SP_OK;
+}
 
-    if (sp_json_find(object, "switched"))
-        SP_TRY(get_count(object, "switched", INT_MAX, &epoch));
-    *out = (int)epoch;
+static sp_err read_changes(const sp_json_value *object, sp_train_state *s)
+{
+    int64_t switched = -1, round = 0;
+
+    s->begun = 0;
+    SP_TRY(get_rare(object, "switched", INT_MAX, &switched));
+    SP_TRY(get_rare(object, "round", INT_MAX, &round));
+    SP_TRY(get_rare(object, "begun", s->step, &s->begun));
+    s->switched = (int)switched;
+    s->round = (int)round;
     return SP_OK;
 }
 
@@ -197,7 +211,7 @@ sp_err sp_train_state_read(const sp_json_value *object, sp_train_state *s)
     SP_TRY(get_count(object, "epoch", INT_MAX, &epoch));
     s->epoch = (int)epoch;
     SP_TRY(get_count(object, "batch", INT64_MAX, &s->batch));
-    SP_TRY(read_switched(object, &s->switched));
+    SP_TRY(read_changes(object, s));
     SP_TRY(sp_json_get_number(object, "loss_sum", &s->loss_sum));
     SP_TRY(get_count(object, "correct", INT64_MAX, &s->correct));
     SP_TRY(get_count(object, "samples", INT64_MAX, &s->samples));

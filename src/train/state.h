@@ -19,6 +19,9 @@ typedef struct sp_epoch_line {
     double seconds, items_per_s;
     double dense_bytes, packet_bytes, mpi_bytes, compression_ratio;
     double peak_rss_mib;
+    double round;     /* of pruning, from 0, and ... */
+    double remaining; /* ... percent of the weights that can be pruned that are
+                         not */
 } sp_epoch_line;
 
 /* A line to which nothing applies yet. */
@@ -44,6 +47,8 @@ typedef struct sp_train_state {
     int64_t batch; /* batches done in the epoch under way */
     int switched;  /* epoch from which on layers are of low rank by a switch;
                       -1: there was none */
+    int round;     /* prunings done, each with a training from an early epoch */
+    int64_t begun; /* step at which the optimizer's state last began anew */
     /* Sums over the epoch under way. */
     double loss_sum; /* of the samples */
     int64_t correct, samples;

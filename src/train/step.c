@@ -185,11 +185,16 @@ sp_err sp_train_step(sp_session *s, const sp_batch *b, const sp_step_at *at,
         sp_carry_reset(&s->train.carry);
     SP_TRY(gradients(s, b, at, &r));
     start = sp_now();
+    if (at->pruned)
+        sp_prune_hold(s->params, s->threads);
     r.norm = sp_optim_norm(s->optim);
     if (!isfinite(r.loss) || !isfinite(r.norm))
         return not_finite(s, b, at->step, &r);
     clipped = s->exchange && sp_exchange_clips(s->exchange);
-    sp_optim_update(s->optim, at->lr, clipped ? 0 : r.norm, at->step);
+    sp_optim_update(s->optim, at->lr, clipped ? 0 : r.norm,
+                    at->step - at->begun);
+    if (at->pruned)
+        sp_prune_keep(s->params, s->threads);
     sp_carry_advance(&s->train.carry);
     r.optim_s = sp_now() - start;
     *out = r;

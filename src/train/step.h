@@ -8,8 +8,10 @@
 /* What a step is told. */
 typedef struct sp_step_at {
     int64_t step;    /* from 0 */
+    int64_t begun;   /* step at which the optimizer's state began */
     double progress; /* epochs done, with the fraction of the present one */
     double lr;
+    bool pruned;   /* weights that are 0 are pruned (prune.h) */
     bool stop;     /* this rank was told to stop after it */
     bool save;     /* this rank wants a checkpoint after it */
     sp_err failed; /* this rank cannot take part: SP_OK, or an error whose text

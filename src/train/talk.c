@@ -22,7 +22,7 @@ void sp_trainer_progress(sp_trainer *t, bool live)
 {
     const sp_train_state *s = &t->state;
     const sp_train_cfg *cfg = t->session.set.train;
-    int64_t done = s->step - t->first, all = sp_trainer_steps(t);
+    int64_t done = s->step - t->first, all = sp_trainer_steps(t, NULL);
     double spent = sp_now() - t->begun;
     double left = done > 0 ? spent / (double)done * (double)(all - s->step) : 0;
     double samples = (double)s->samples, loss = s->loss_sum / samples;
@@ -38,6 +38,17 @@ void sp_trainer_progress(sp_trainer *t, bool live)
         samples / s->epoch_seconds, sp_span(span, left));
 }
 
+/* "round 2/5, 64.00 % left  ", or nothing where nothing is pruned. */
+static const char *round_of(char out[MARK_ROOM], const sp_trainer *t,
+                            const sp_epoch_line *l)
+{
+    out[0] = '\0';
+    if (t->session.set.prune)
+        snprintf(out, MARK_ROOM, "round %.0f/%d, %.2f %% left  ", l->round,
+                 t->session.set.prune->rounds, l->remaining);
+    return out;
+}
+
 /* "  valid 4.9012 ppl 134.45", or nothing for a part that is not scored. */
 static const char *part(char out[2 * MARK_ROOM], const char *name, double loss,
                         const char *what)
@@ -49,7 +60,7 @@ static const char *part(char out[2 * MARK_ROOM], const char *name, double loss,
 
 void sp_trainer_epoch_line(sp_trainer *t, const sp_epoch_line *l, bool best)
 {
-    char train[2 * MARK_ROOM], valid[2 * MARK_ROOM] = "";
+    char round[MARK_ROOM], train[2 * MARK_ROOM], valid[2 * MARK_ROOM] = "";
     char test[2 * MARK_ROOM] = "", what[MARK_ROOM], span[SP_SPAN_ROOM];
 
     part(train, "train", l->train_loss,
@@ -60,9 +71,9 @@ void sp_trainer_epoch_line(sp_trainer *t, const sp_epoch_line *l, bool best)
     if (sp_trainer_scores(t, SP_PART_TEST))
         part(test, "test", l->test_loss,
              mark(what, "", l->test_top1, l->test_ppl));
-    sp_report_line(&t->report,
-                   "epoch %.0f/%d done%s%s%s%s  lr %g  %.0f items/s  %s",
-                   l->epoch, t->session.set.train->epochs, train, valid, test,
-                   best ? " (best)" : "", l->lr, l->items_per_s,
-                   sp_span(span, l->seconds));
+    sp_report_line(
+        &t->report, "%sepoch %.0f/%d done%s%s%s%s  lr %g  %.0f items/s  %s",
+        round_of(round, t, l), l->epoch, t->session.set.train->epochs, train,
+        valid, test, best ? " (best)" : "", l->lr, l->items_per_s,
+        sp_span(span, l->seconds));
 }

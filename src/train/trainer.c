@@ -51,6 +51,7 @@ void sp_trainer_close(sp_trainer *t)
     sp_session_close(&t->session);
     free(t->config_text);
     free(t->ranks_sent);
+    free(t->origin.values);
     *t = (sp_trainer){ .dir = { .lock = -1 } };
 }
 
@@ -58,7 +59,7 @@ bool sp_trainer_ended(const sp_trainer *t)
 {
     const sp_train_cfg *cfg = settings(t);
 
-    return t->state.epoch >= cfg->epochs ||
+    return sp_trainer_finished(t) ||
            (cfg->max_steps > 0 && t->state.step >= cfg->max_steps);
 }
 
@@ -67,15 +68,23 @@ bool sp_trainer_complete(const sp_trainer *t)
     const sp_train_state *s = &t->state;
 
     return sp_trainer_ended(t) &&
-           (s->epoch >= settings(t)->epochs || s->last.step == (double)s->step);
+           (sp_trainer_finished(t) || s->last.step == (double)s->step);
 }
 
-int64_t sp_trainer_steps(const sp_trainer *t)
+int64_t sp_trainer_steps(const sp_trainer *t, bool *limited)
 {
     const sp_train_cfg *cfg = settings(t);
-    int64_t all = t->batches * cfg->epochs;
+    const sp_prune_cfg *prune = t->session.set.prune;
+    int64_t epochs = cfg->epochs, all;
+    bool less;
 
-    return cfg->max_steps > 0 && cfg->max_steps < all ? cfg->max_steps : all;
+    if (prune)
+        epochs += prune->rounds * (epochs - prune->rewind_epoch);
+    all = t->batches * epochs;
+    less = cfg->max_steps > 0 && cfg->max_steps < all;
+    if (limited)
+        *limited = less;
+    return less ? cfg->max_steps : all;
 }
 
 double sp_trainer_progressed(const sp_trainer *t)
@@ -122,6 +131,7 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
         .config = t->config_text,
         .batches = t->batches,
         .best = best,
+        .rewind = sp_trainer_at_rewind(t),
     }));
     t->unsaved = false;
     /* What stays costs room only. */
@@ -264,6 +274,8 @@ static sp_err one_step(sp_trainer *t, const sp_batch *b, sp_err failed)
     sp_step_at at = { .step = t->state.step,
                       .progress = sp_trainer_progressed(t),
                       .lr = sp_trainer_rate(t),
+                      .begun = t->state.begun,
+                      .pruned = t->state.round > 0,
                       .stop = sp_trainer_must_stop(t),
                       .save = minutes_due(t),
                       .failed = failed };
@@ -339,6 +351,7 @@ sp_err sp_trainer_run(sp_trainer *t)
             sp_loader_seek(t->loader, t->state.epoch, (size_t)t->state.batch));
     while (!sp_trainer_complete(t)) {
         SP_TRY(sp_trainer_switch(t));
+        SP_TRY(sp_trainer_round(t));
         SP_TRY(train_epoch(t));
         SP_TRY(sp_trainer_end_epoch(t));
     }

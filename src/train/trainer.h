@@ -8,6 +8,12 @@
 #include "train/rundir.h"
 #include "train/session.h"
 
+/* What rounds of pruning go back to, kept by a replay. */
+typedef struct sp_origin {
+    float *values; /* of all parameters and buffers; NULL: in a checkpoint */
+    sp_schedule_state schedule;
+} sp_origin;
+
 typedef struct sp_trainer {
     sp_job *job;
     sp_session session;
@@ -29,6 +35,7 @@ typedef struct sp_trainer {
     sp_sent sent;        /* counted up to the last step */
     sp_sent *ranks_sent; /* of each rank, at the end; NULL: not known */
     double density;      /* that was told last; 0: none */
+    sp_origin origin;
 } sp_trainer;
 
 /* A trainer with nothing open, at the start of a run; the clock runs. */
@@ -45,7 +52,9 @@ bool sp_trainer_speaks(const sp_trainer *t);
 /* Whether this rank was told that the job is to stop; of an sp_trainer. */
 bool sp_trainer_must_stop(const void *trainer);
 
-/* Whether the configured epochs or steps are done. */
+/* Whether the configured epochs are done, of the last round of pruning if there
+ * are such; and whether these or the configured steps are. */
+bool sp_trainer_finished(const sp_trainer *t);
 bool sp_trainer_ended(const sp_trainer *t);
 
 /* Whether they are evaluated, too: a run may be stopped in between. */
@@ -92,14 +101,33 @@ SP_MUST sp_err sp_trainer_end_epoch(sp_trainer *t);
  * Errors: those of sp_switch(). */
 SP_MUST sp_err sp_trainer_switch(sp_trainer *t);
 
+/* Prune, go back and begin the next round, if that is configured and due.
+ * Collective; the same bits on all ranks, but for running statistics.
+ * Errors: SP_ENOMEM, those of reading the checkpoint; on all ranks together. */
+SP_MUST sp_err sp_trainer_round(sp_trainer *t);
+
+/* Whether rounds can go on from t->state with these settings. Collective.
+ * Errors: SP_ECONFIG, those of opening the checkpoint. */
+SP_MUST sp_err sp_trainer_check_rounds(const sp_trainer *t);
+
+/* Whether rounds will go back to the weights as they are, and those are not the
+ * first. And of a replay: keep them in memory, if they are, first ones too;
+ * collective. Errors: SP_ENOMEM. */
+bool sp_trainer_at_rewind(const sp_trainer *t);
+SP_MUST sp_err sp_trainer_keep_origin(sp_trainer *t);
+
+/* Percent of the weights that can be pruned that are not. */
+double sp_trainer_remaining(const sp_trainer *t);
+
 /* Epochs done, with the fraction of the present one. */
 double sp_trainer_progressed(const sp_trainer *t);
 
 /* The learning rate of the next step. */
 double sp_trainer_rate(const sp_trainer *t);
 
-/* Steps of the whole run. */
-int64_t sp_trainer_steps(const sp_trainer *t);
+/* Steps of the whole run; `limited`: if not NULL, whether train.max_steps cuts
+ * them short. */
+int64_t sp_trainer_steps(const sp_trainer *t, bool *limited);
 
 /* Of what training has seen: the percent of images that were right, NAN for
  * text; and the perplexity, NAN for images and for a loss with label

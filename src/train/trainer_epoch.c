@@ -42,6 +42,7 @@ sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
     double dense = 4.0 * (double)sp_params_count(t->session.params);
     double loss = s->loss_sum / (double)s->samples;
     double steps = (double)s->batch, packet = s->packet_bytes / steps;
+    bool pruning = t->session.set.prune != NULL;
     sp_scores valid, test;
 
     SP_TRY(score(t, SP_PART_VALID, &valid));
@@ -68,6 +69,8 @@ sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
         .mpi_bytes = s->mpi_bytes / steps,
         .compression_ratio = dense / packet,
         .peak_rss_mib = sp_peak_rss(),
+        .round = pruning ? s->round : NAN,
+        .remaining = pruning ? sp_trainer_remaining(t) : NAN,
     };
     return SP_OK;
 }

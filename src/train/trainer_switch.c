@@ -19,6 +19,7 @@ static void begin_anew(sp_trainer *t)
     sp_train_state *s = &t->state;
 
     s->switched = s->epoch;
+    s->begun = s->step;
     s->best = sp_epoch_line_none();
     s->schedule.best = sp_schedule_start().best;
     s->schedule.bad = 0;

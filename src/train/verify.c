@@ -71,13 +71,18 @@ static sp_err end_epoch(sp_trainer *t)
     if (t->session.set.schedule->observe)
         SP_TRY(sp_trainer_evaluate(t, &line));
     sp_trainer_next_epoch(t, &line);
-    return sp_trainer_switch(t);
+    SP_TRY(sp_trainer_keep_origin(t));
+    SP_TRY(sp_trainer_switch(t));
+    return sp_trainer_round(t);
 }
 
 static sp_err step(replay *r)
 {
     sp_trainer *t = &r->trainer;
-    sp_step_at at = { .step = t->state.step, .lr = sp_trainer_rate(t) };
+    sp_step_at at = { .step = t->state.step,
+                      .lr = sp_trainer_rate(t),
+                      .begun = t->state.begun,
+                      .pruned = t->state.round > 0 };
     sp_step_result result;
     sp_batch b;
 
@@ -108,6 +113,7 @@ static sp_err check_compared(const replay *r)
 
 static sp_err replay_steps(replay *r)
 {
+    SP_TRY(sp_trainer_keep_origin(&r->trainer));
     SP_TRY(sp_trainer_switch(&r->trainer));
     while (r->trainer.state.step < r->steps && !sp_trainer_ended(&r->trainer))
         SP_TRY(step(r));
