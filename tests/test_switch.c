@@ -104,7 +104,7 @@ static void do_switch(sp_session *s, double lr)
 {
     sp_text told = { 0 };
 
-    if (sp_switch(s, lr, &told) != SP_OK)
+    if (sp_switch(s, lr, NULL, &told) != SP_OK)
         ck_abort_msg("%s", sp_last_error());
     ck_assert_ptr_nonnull(strstr(sp_text_string(&told), "factorized"));
     sp_text_free(&told);
@@ -364,7 +364,7 @@ START_TEST(what_was_not_sent_can_be_projected_instead)
     join(with, mlp, dgc);
     s = open_session(with, &c);
     train_steps(&s, 3);
-    ck_assert_int_eq(sp_switch(&s, 0.05, &told), SP_OK);
+    ck_assert_int_eq(sp_switch(&s, 0.05, NULL, &told), SP_OK);
     ck_assert_ptr_nonnull(
         strstr(sp_text_string(&told), "not sent yet is lost"));
     for (int i = 0; sp_params_at(s.params, i); i++) {

@@ -58,6 +58,8 @@ static int print_object(const sp_bench *b)
     sp_json_int(&j, "threads", b->threads);
     sp_json_int(&j, "ranks", b->ranks);
     sp_json_text(&j, "isa", b->isa);
+    if (b->assumed)
+        sp_json_bool(&j, "ranks_assumed", true);
     if (b->ops) {
         sp_json_number(&j, "bandwidth_gbytes_per_s", b->bandwidth_gbytes_per_s);
         sp_json_list(&j, "ops");
@@ -90,6 +92,9 @@ static void print_summary(const sp_bench *b)
     printf("on        %d thread%s, %s", b->threads, b->threads == 1 ? "" : "s",
            b->isa);
     printf(b->ranks > 1 ? ", on each of %d ranks\n" : "\n", b->ranks);
+    if (b->assumed)
+        printf("note      layers have ranks by lowrank.rank_ratio here: "
+               "training would choose them (lowrank.rank: auto)\n");
 }
 
 /* ---- Operators ----------------------------------------------------------- */
@@ -253,7 +258,8 @@ const sp_verb sp_verb_bench = {
         "step_ms\nstep_ms_min step_ms_max items_per_s gflops peak_gflops "
         "fraction_of_peak\nforward_ms backward_ms optim_ms compress_ms "
         "exchange_ms peak_rss_mib\nthreads ranks isa dense_bytes packet_bytes "
-        "mpi_bytes net_bytes.\n\n"
+        "mpi_bytes net_bytes; ranks_assumed is true where training would "
+        "choose\nranks, and lowrank.rank_ratio gives them here.\n\n"
         "With --ops a line for each operator and pass: its time; GFLOP/s of a "
         "product,\ncounted as direct multiplications, or GB/s, counted as the "
         "least that must be\nmoved (a batch norm in training reads its input "

@@ -78,6 +78,9 @@ static void print_text(const sp_info *start, const sp_info *end)
     print_table(end);
     putchar('\n');
     print_facts(end);
+    if (end->unknown)
+        printf("\nOf low rank, from the switch on: unknown, the ranks are "
+               "found in training (lowrank.rank: auto)\n");
 }
 
 static void print_ranks(sp_json *j, const sp_info *info)
@@ -114,16 +117,28 @@ static void print_tensors(sp_json *j, const sp_info *info)
     sp_json_close(j);
 }
 
+static void print_later(sp_json *j, const char *key, const sp_info *end,
+                        double value)
+{
+    if (end->unknown)
+        sp_json_null(j, key);
+    else
+        sp_json_number(j, key, value);
+}
+
 static int print_object(const sp_info *info, const sp_info *end)
 {
     sp_json j = { 0 };
 
     sp_json_open(&j, NULL);
     sp_json_int(&j, "params", (int64_t)info->params);
-    sp_json_int(&j, "params_after_switch", (int64_t)end->params);
+    if (end->unknown)
+        sp_json_null(&j, "params_after_switch");
+    else
+        sp_json_int(&j, "params_after_switch", (int64_t)end->params);
     sp_json_int(&j, "params_1d", (int64_t)info->params_1d);
     sp_json_number(&j, "macs", info->macs);
-    sp_json_number(&j, "macs_after_switch", end->macs);
+    print_later(&j, "macs_after_switch", end, end->macs);
     sp_json_number(&j, "activation_mib", (double)info->memory.planned / mib);
     sp_json_number(&j, "unplanned_mib", (double)info->memory.unplanned / mib);
     sp_json_number(&j, "lower_bound_mib",
@@ -133,8 +148,8 @@ static int print_object(const sp_info *info, const sp_info *end)
     sp_json_number(&j, "packet_bytes", info->packet_bytes);
     sp_json_number(&j, "compression_ratio",
                    info->dense_bytes / info->packet_bytes);
-    sp_json_number(&j, "dense_bytes_after_switch", end->dense_bytes);
-    sp_json_number(&j, "packet_bytes_after_switch", end->packet_bytes);
+    print_later(&j, "dense_bytes_after_switch", end, end->dense_bytes);
+    print_later(&j, "packet_bytes_after_switch", end, end->packet_bytes);
     print_ranks(&j, info);
     sp_json_close(&j);
     return sp_print_json(&j);
@@ -191,7 +206,8 @@ const sp_verb sp_verb_info = {
         "dense_bytes packet_bytes compression_ratio\n"
         "dense_bytes_after_switch packet_bytes_after_switch "
         "ranks[{ranks,mpi_bytes,\ndense_mpi_bytes}]; without a switch to low "
-        "rank those after it are the same.\n\n"
+        "rank those after it are the same; with ranks found in training, "
+        "null.\n\n"
         "  sprat info configs/cifar10/resnet20.yaml\n"
         "  sprat info configs/cifar10/resnet20.yaml model.depth=56 --json\n",
     .run = info,

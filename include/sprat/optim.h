@@ -18,7 +18,9 @@ typedef struct sp_update {
     float *state[SP_MAX_STATE]; /* zero before the first step */
     float scale; /* of the gradient: below 1 where clipping is active */
     float lr, decay;
-    int64_t step; /* from 0 */
+    const float *pull; /* what decay pulls on; NULL: on the values themselves.
+                          Only for a rule that `pulls` */
+    int64_t step;      /* from 0 */
     /* `grad` is a step with its momentum in it already, as a compressor has
      * sent it: it is applied as it is, and momentum acts on the decay alone.
      * Only for a rule that has `momentum`. */
@@ -31,6 +33,7 @@ typedef struct sp_optimizer {
     sp_entry entry;
     int state_count;                       /* arrays kept per parameter */
     const char *state_names[SP_MAX_STATE]; /* PyTorch's: "momentum_buffer" */
+    bool pulls; /* its decay acts on sp_update.pull, where that is given */
     /* Refuse settings that contradict each other (SP_ECONFIG); NULL: none
      * can. */
     sp_err (*check)(const void *own);

@@ -177,7 +177,9 @@ typedef struct sp_info_ranks {
 
 /* What a configuration will need; opens no data. */
 typedef struct sp_info {
-    bool low; /* it is that of the program of low rank */
+    bool low;     /* it is that of the program of low rank */
+    bool unknown; /* that one has ranks which are found in training: it is that
+                     of full rank */
     size_t params, params_1d;
     bool text;                        /* on text, not images */
     double macs;                      /* one image, or one token */
@@ -190,7 +192,8 @@ typedef struct sp_info {
 } sp_info;
 
 /* At the start of training, or `at_end`, behind the switch to low rank, if one
- * is configured. On success sp_info_close() frees what is in *out. */
+ * is configured and its ranks are known. On success sp_info_close() frees what
+ * is in *out. */
 SP_MUST sp_err sp_info_open(const sp_config *c, bool at_end, sp_info *out);
 void sp_info_close(sp_info *i);
 
@@ -238,6 +241,8 @@ typedef struct sp_bench {
     double peak_gflops; /* measured by a loop of multiply-adds in this run */
     double fraction_of_peak;
     double peak_rss_mib;
+    bool assumed; /* training would choose the ranks of layers: these are by
+                     lowrank.rank_ratio */
     int threads, ranks;
     const char *isa;
     double dense_bytes;  /* of all gradients, as floats */

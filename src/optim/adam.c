@@ -21,5 +21,6 @@ const sp_optimizer sp_optimizer_adam = {
                .key_count = SP_MOMENT_KEYS },
     .state_count = 2,
     .state_names = { "exp_avg", "exp_avg_sq" },
+    .pulls = true,
     .update = update,
 };

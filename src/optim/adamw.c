@@ -1,6 +1,6 @@
 /* AdamW: Adam whose weight decay stays out of the moments.
  *
- *   w -= lr * decay * w
+ *   w -= lr * decay * w      (or what decay pulls on, for w)
  *   then as adam with decay 0
  *
  * Source: Loshchilov, Hutter 2019, "Decoupled weight decay regularization",
@@ -21,5 +21,6 @@ const sp_optimizer sp_optimizer_adamw = {
                .key_count = SP_MOMENT_KEYS },
     .state_count = 2,
     .state_names = { "exp_avg", "exp_avg_sq" },
+    .pulls = true,
     .update = update,
 };

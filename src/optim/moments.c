@@ -29,16 +29,17 @@ void sp_moments_update(const sp_update *u, float coupled, float shrink)
     float unroot = (float)(1 / sqrt(unbias2)), eps = (float)c->eps;
     float *restrict w = u->value;
     float *restrict mean = u->state[0], *restrict square = u->state[1];
-    const float *restrict grad = u->grad;
-    float scale = u->scale;
+    const float *restrict grad = u->grad, *restrict pull = u->pull;
+    float scale = u->scale, apart = u->lr * (u->decay - coupled);
 
     for (size_t i = 0; i < u->n; i++) {
-        float g = scale * grad[i] + coupled * w[i];
+        float g = scale * grad[i] + coupled * (pull ? pull[i] : w[i]);
         float m = b1 * mean[i] + a1 * g;
         float s = b2 * square[i] + a2 * g * g;
+        float kept = pull ? w[i] - apart * pull[i] : shrink * w[i];
 
         mean[i] = m;
         square[i] = s;
-        w[i] = shrink * w[i] - rate * m / (sqrtf(s) * unroot + eps);
+        w[i] = kept - rate * m / (sqrtf(s) * unroot + eps);
     }
 }

@@ -26,6 +26,10 @@ struct sp_optim {
     double *sums;    /* of squares, one a part */
     size_t *first;   /* part of each parameter, by its index */
     bool *corrected; /* of each parameter, by its index */
+    struct pulled {
+        const float *from; /* or NULL, and ... */
+        size_t offset;     /* ... where the parameter begins in the store */
+    } * pulled;            /* of each parameter, by its index */
 };
 
 /* ---- Making -------------------------------------------------------------- */
@@ -72,6 +76,7 @@ static sp_err allocate(sp_optim *o)
 
     o->first = malloc((all + 1) * sizeof *o->first);
     o->corrected = calloc(all + 1, sizeof *o->corrected);
+    o->pulled = calloc(all + 1, sizeof *o->pulled);
     o->parts = malloc((parts + 1) * sizeof *o->parts);
     o->sums = malloc((parts + 1) * sizeof *o->sums);
     for (int i = 0; i < o->args.rule->state_count; i++) {
@@ -86,7 +91,7 @@ static sp_err allocate(sp_optim *o)
                            "had",
                            o->args.rule->entry.name, o->args.rule->state_count,
                            bytes);
-    if (!o->parts || !o->sums || !o->first || !o->corrected)
+    if (!o->parts || !o->sums || !o->first || !o->corrected || !o->pulled)
         return sp_fail(SP_ENOMEM, "optimizer %s: out of memory",
                        o->args.rule->entry.name);
     cut(o, params);
@@ -127,6 +132,7 @@ void sp_optim_free(sp_optim *o)
     free(o->sums);
     free(o->first);
     free(o->corrected);
+    free(o->pulled);
     free(o);
 }
 
@@ -219,6 +225,9 @@ static void update_parts(void *arg, size_t begin, size_t end)
         for (int s = 0; s < o->args.rule->state_count; s++)
             u.state[s] = o->state[s] + p->begin;
         u.corrected = o->corrected[p->index];
+        if (o->pulled[p->index].from)
+            u.pull = o->pulled[p->index].from +
+                     (p->begin - o->pulled[p->index].offset);
         u.decay = p->decays ? (float)o->args.cfg->weight_decay : 0.0f;
         o->args.rule->update(&u);
     }
@@ -242,4 +251,9 @@ void sp_optim_update(sp_optim *o, double lr, double norm, int64_t step)
 void sp_optim_correct(sp_optim *o, const sp_param *p, bool corrected)
 {
     o->corrected[p->index] = corrected;
+}
+
+void sp_optim_pull(sp_optim *o, const sp_param *p, const float *pull)
+{
+    o->pulled[p->index] = (struct pulled){ pull, p->offset };
 }

@@ -41,6 +41,11 @@ double sp_optim_squares(const sp_optim *o, const sp_param *p);
  * (sp_update.corrected), or no longer has. The rule must have `momentum`. */
 void sp_optim_correct(sp_optim *o, const sp_param *p, bool corrected);
 
+/* From the next step on, decay pulls on these p->count floats, in p's axis
+ * order, in place of the values of `p`; they are read in every update. NULL: on
+ * the values again. The rule must be one that `pulls`. */
+void sp_optim_pull(sp_optim *o, const sp_param *p, const float *pull);
+
 /* One step at rate `lr` (the configuration's, times the schedule's factor).
  * With clipping the gradient is scaled by min(1, clip / norm), where `norm` is
  * from sp_optim_norm(), before decay is added; norm 0: is not scaled.

@@ -1,6 +1,6 @@
 /* Stochastic gradient descent with momentum.
  *
- *   g   = scale * gradient + decay * w
+ *   g   = scale * gradient + decay * w      (or what decay pulls on, for w)
  *   buf = momentum * buf + g
  *   w  -= lr * buf                      heavy ball
  *   w  -= lr * (g + momentum * buf)     Nesterov
@@ -51,10 +51,10 @@ static void update_corrected(const sp_update *u)
     float own = c->nesterov ? 1.0f : 0.0f;
     float scale = u->scale, decay = u->decay, lr = u->lr;
     float *restrict w = u->value, *restrict buf = u->state[0];
-    const float *restrict grad = u->grad;
+    const float *restrict grad = u->grad, *restrict pull = u->pull;
 
     for (size_t i = 0; i < u->n; i++) {
-        float g = decay * w[i];
+        float g = decay * (pull ? pull[i] : w[i]);
         float b = m * buf[i] + g;
 
         buf[i] = b;
@@ -69,14 +69,14 @@ static void update(const sp_update *u)
     float own = c->nesterov ? 1.0f : 0.0f;
     float scale = u->scale, decay = u->decay, lr = u->lr;
     float *restrict w = u->value, *restrict buf = u->state[0];
-    const float *restrict grad = u->grad;
+    const float *restrict grad = u->grad, *restrict pull = u->pull;
 
     if (u->corrected) {
         update_corrected(u);
         return;
     }
     for (size_t i = 0; i < u->n; i++) {
-        float g = scale * grad[i] + decay * w[i];
+        float g = scale * grad[i] + decay * (pull ? pull[i] : w[i]);
         float b = m * buf[i] + g;
 
         buf[i] = b;
@@ -101,6 +101,7 @@ const sp_optimizer sp_optimizer_sgd = {
                .key_count = sizeof keys / sizeof *keys },
     .state_count = 1,
     .state_names = { "momentum_buffer" },
+    .pulls = true,
     .check = check,
     .update = update,
     .momentum = momentum,

@@ -138,6 +138,7 @@ static void report(bench *b, sp_bench *out)
         .threads = s->threads,
         .ranks = sp_comm_ranks(s->comm),
         .isa = sp_kernels_isa(sp_kernels_find(s->isa)),
+        .assumed = s->low && s->set.lowrank->rank == SP_RANK_AUTO,
     };
     /* Forward, and backward for inputs and for weights: three products; a
      * multiplication and an addition each. */

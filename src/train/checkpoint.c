@@ -126,6 +126,8 @@ static sp_err describe(saving *w)
     m->bptt = s->info.text ? s->set.train->bptt : 0;
     m->low = s->low;
     m->state = *w->a->state;
+    if (w->a->autorank)
+        SP_TRY(sp_autorank_copy(&m->autorank, w->a->autorank));
     m->text = s->info.text;
     m->chars = s->info.chars;
     m->h = s->info.h;

@@ -16,9 +16,10 @@ typedef struct sp_checkpoint_args {
     const char *run; /* its folder */
     const sp_session *session;
     const sp_train_state *state;
-    const char *config; /* the effective configuration */
-    int64_t batches;    /* of an epoch */
-    bool best;          /* also let `best` point to it */
+    const sp_autorank *autorank; /* NULL: nothing was seen of ranks */
+    const char *config;          /* the effective configuration */
+    int64_t batches;             /* of an epoch */
+    bool best;                   /* also let `best` point to it */
     bool rewind; /* also let `rewind`: what rounds of pruning go back to */
 } sp_checkpoint_args;
 

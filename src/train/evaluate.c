@@ -206,6 +206,7 @@ sp_err sp_eval(const sp_registry *r, const char *run, const char *checkpoint,
                           .data = true,
                           .no_init = true,
                           .low = t.checkpoint.manifest.low,
+                          .chosen = sp_manifest_ranks(&t.checkpoint.manifest),
                           .tiles = t.checkpoint.manifest.winograd });
     if (e == SP_OK)
         e = sp_checkpoint_fits(&t.checkpoint, &s.info);

@@ -35,8 +35,9 @@ static sp_err forecast(const sp_session *s, sp_info *out)
 
 sp_err sp_info_open(const sp_config *c, bool at_end, sp_info *out)
 {
-    bool low =
-        at_end ? sp_config_own(c, "lowrank") != NULL : sp_switch_from_start(c);
+    const sp_lowrank_cfg *cfg = sp_config_own(c, "lowrank");
+    bool unknown = at_end && cfg && cfg->rank == SP_RANK_AUTO;
+    bool low = at_end && !unknown ? cfg != NULL : sp_switch_from_start(c);
     sp_session s;
     sp_err e;
 
@@ -45,6 +46,7 @@ sp_err sp_info_open(const sp_config *c, bool at_end, sp_info *out)
         (sp_session_opt){ .train = true, .no_memory = true, .low = low }));
     *out = (sp_info){
         .low = low,
+        .unknown = unknown,
         .params = sp_params_count(s.params),
         .params_1d = sp_params_count_1d(s.params),
         .text = s.info.text,

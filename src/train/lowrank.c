@@ -10,13 +10,18 @@
 #define AT(field) offsetof(sp_lowrank_cfg, field)
 
 static const sp_key keys[] = {
+    { "rank", SP_CHOICE, AT(rank), "ratio", 0, 0,
+      "ratio: rank_ratio, after warmup_epochs; auto: for each layer by the "
+      "stable rank of its weights, once those of all layers change no more "
+      "(Wang et al. 2023, Cuttlefish)",
+      "ratio|auto" },
     { "rank_ratio", SP_FLOAT, AT(rank_ratio), "0.25", 1e-6, 1,
       "rank over the smaller side of a layer's weights as a matrix, rounded "
-      "down, at least 1",
+      "down, at least 1; with rank=auto of no effect on training",
       NULL },
     { "warmup_epochs", SP_INT, AT(warmup_epochs), "15", 0, 1e6,
       "epochs at full rank, before the weights are factorized; 0: low rank "
-      "from the start",
+      "from the start; with rank=auto at least so many, and at least 11",
       NULL },
     { "full", SP_TEXT, AT(full), "auto", 0, 0,
       "layers that stay at full rank, separated by spaces: names or their "
@@ -29,6 +34,10 @@ static const sp_key keys[] = {
       "each|joined" },
     { "extra_norm", SP_BOOL, AT(extra_norm), "false", 0, 0,
       "a batch norm between the factors of a convolution", NULL },
+    { "frobenius_decay", SP_BOOL, AT(frobenius_decay), "false", 0, 0,
+      "optim.weight_decay pulls on the product of two factors, not on each: "
+      "the gradient of half its squared norm",
+      NULL },
     { "at_switch", SP_CHOICE, AT(at_switch), "restart", 0, 0,
       "momentum: starts anew, as published, or is projected into the factors",
       "restart|project" },
@@ -67,6 +76,11 @@ static int rank_of(void *arg, const char *layer, int rows, int columns)
     const sp_lowrank_ranks *r = arg;
     int least = rows < columns ? rows : columns;
 
+    if (r->chosen) {
+        const sp_autorank_layer *l = sp_autorank_find(r->chosen, layer);
+        /* That of joined gates may be above what one gate can have. */
+        return l ? (int)fmin(l->rank, least) : 0;
+    }
     if (sp_layer_listed(r->full, layer))
         return 0;
     return (int)fmax(1, floor(r->ratio * least));

@@ -11,30 +11,36 @@
 #include "sprat/graph.h"
 #include "sprat/model.h"
 #include "sprat/optim.h"
+#include "train/autorank.h"
 
 /* The keys of `lowrank` with name: pufferfish. */
 typedef struct sp_lowrank_cfg {
+    int rank;          /* choices: ratio|auto */
     double rank_ratio; /* rank over the smaller side of a layer's matrix */
     int warmup_epochs; /* at full rank; 0: low rank from the start */
     const char *full;  /* layers that stay at full rank; "auto": the model's */
     int gates;         /* choices: each|joined */
     bool extra_norm;
-    int at_switch; /* what happens to momentum, and ... */
-    int residual;  /* ... to what a compressor has not sent: choices below */
+    bool frobenius_decay; /* weight decay acts on products of factors */
+    int at_switch;        /* what happens to momentum, and ... */
+    int residual; /* ... to what a compressor has not sent: choices below */
     double lr_factor, rewarm_epochs; /* of the rate, after the switch */
 } sp_lowrank_cfg;
 
+enum { SP_RANK_RATIO, SP_RANK_AUTO };
 enum { SP_AT_SWITCH_RESTART, SP_AT_SWITCH_PROJECT };
 enum { SP_RESIDUAL_FLUSH, SP_RESIDUAL_PROJECT };
 
 /* An sp_rank_rule by a configuration. */
 typedef struct sp_lowrank_ranks {
     double ratio;
-    const char *full; /* names of layers, see sp_layer_listed() */
+    const char *full;          /* names of layers, see sp_layer_listed() */
+    const sp_autorank *chosen; /* ranks by name instead; NULL: none */
 } sp_lowrank_ranks;
 
-/* The rule for a model with these settings of its own. `ranks` is set and has
- * to last as long as the rule. */
+/* The rule for a model with these settings of its own. `ranks` is set, but for
+ * `chosen`, which is the caller's to set; it has to last as long as the
+ * rule. */
 sp_rank_rule sp_lowrank_rule(const sp_lowrank_cfg *cfg, const sp_model *model,
                              const void *model_own, sp_lowrank_ranks *ranks);
 

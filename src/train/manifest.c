@@ -95,6 +95,7 @@ static void write_body(sp_json *j, const sp_manifest *m)
     sp_json_open(j, "state");
     sp_train_state_write(j, &m->state);
     sp_json_close(j);
+    sp_autorank_write(j, &m->autorank);
     write_data(j, m);
     write_files(j, m);
     sp_json_text(j, "config", m->config);
@@ -315,6 +316,7 @@ static sp_err read_body(const sp_json_value *root, sp_manifest *m)
                        root->where, stage, stage_full, stage_low);
     SP_TRY(sp_json_get(root, "state", SP_JSON_OBJECT, &state));
     SP_TRY(sp_train_state_read(state, &m->state));
+    SP_TRY(sp_autorank_read(root, &m->autorank));
     SP_TRY(sp_json_get_int(root, "batches", &m->batches));
     SP_TRY(sp_json_get_int(root, "batch_size", &m->batch));
     SP_TRY(read_data(root, m));
@@ -350,11 +352,17 @@ sp_err sp_manifest_read(const char *folder, sp_manifest *m)
     return e;
 }
 
+const sp_autorank *sp_manifest_ranks(const sp_manifest *m)
+{
+    return m->low && m->autorank.chosen ? &m->autorank : NULL;
+}
+
 void sp_manifest_free(sp_manifest *m)
 {
     for (int i = 0; m->class_names && i < m->classes; i++)
         free(m->class_names[i]);
     free(m->class_names);
+    sp_autorank_free(&m->autorank);
     free(m->rank_stamps);
     free(m->compressor);
     free(m->config);

@@ -5,6 +5,7 @@
 #define SP_TRAIN_MANIFEST_H
 
 #include "base/safetensors.h"
+#include "train/autorank.h"
 #include "train/state.h"
 
 /* Format 1 was that of runs on one rank without a compressor, and can still be
@@ -40,10 +41,11 @@ typedef struct sp_manifest {
     int64_t batch;   /* ... their samples: what state.batch counts */
     int64_t bptt;    /* of text: tokens of each column in a batch; else 0 */
     sp_train_state state;
-    bool text, chars;   /* what it was trained on: sp_data_info */
-    int h, w, c;        /* of the images */
-    int classes;        /* of the data set; tokens of the vocabulary */
-    char **class_names; /* or NULL */
+    sp_autorank autorank; /* what training has seen of ranks; may be empty */
+    bool text, chars;     /* what it was trained on: sp_data_info */
+    int h, w, c;          /* of the images */
+    int classes;          /* of the data set; tokens of the vocabulary */
+    char **class_names;   /* or NULL */
 } sp_manifest;
 
 /* Write `m` into a checkpoint's folder, synced. */
@@ -53,6 +55,10 @@ SP_MUST sp_err sp_manifest_write(const char *folder, const sp_manifest *m);
  * Errors: SP_EIO, SP_EFORMAT naming the file and what is wrong. */
 SP_MUST sp_err sp_manifest_read(const char *folder, sp_manifest *m);
 void sp_manifest_free(sp_manifest *m);
+
+/* The ranks of its program of low rank, where training has chosen them; else
+ * NULL. */
+const sp_autorank *sp_manifest_ranks(const sp_manifest *m);
 
 /* Check that the files are those that the manifest speaks of: the weights by
  * their checksum, the others by their sizes. Errors: SP_EIO, SP_EFORMAT. */

@@ -181,6 +181,7 @@ static sp_err open_predictor(predictor *p, const sp_config *c,
                            (sp_session_opt){ .eval = true,
                                              .no_init = true,
                                              .low = m->low,
+                                             .chosen = sp_manifest_ranks(m),
                                              .eval_rows = 1,
                                              .info = &p->info,
                                              .tiles = m->winograd }));

@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "dist/agree.h"
 #include "train/alike.h"
+#include "train/autorank_look.h"
 #include "train/checkpoint.h"
 #include "train/config_text.h"
 #include "train/launcher.h"
@@ -223,14 +224,17 @@ static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p,
     SP_TRY(sp_agree(t->job->comm, keep_machine(t, c, p)));
     if (!p->manifest.low)
         SP_TRY(sp_switch_check(c, t->job->comm));
-    SP_TRY(sp_session_open(&t->session, c,
-                           (sp_session_opt){ .train = true,
-                                             .eval = true,
-                                             .data = true,
-                                             .no_init = true,
-                                             .low = p->manifest.low,
-                                             .tiles = p->manifest.winograd,
-                                             .comm = t->job->comm }));
+    SP_TRY(sp_autorank_resume(c, t->job->comm, &p->manifest, &t->autorank));
+    SP_TRY(sp_session_open(
+        &t->session, c,
+        (sp_session_opt){ .train = true,
+                          .eval = true,
+                          .data = true,
+                          .no_init = true,
+                          .low = p->manifest.low,
+                          .chosen = sp_manifest_ranks(&p->manifest),
+                          .tiles = p->manifest.winograd,
+                          .comm = t->job->comm }));
     e = sp_checkpoint_fits(p, &t->session.info);
     if (e == SP_OK)
         e = sp_trainer_load(t);

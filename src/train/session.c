@@ -210,6 +210,7 @@ static sp_err open_programs(sp_session *s, sp_session_opt opt)
     if (opt.low) {
         rule = sp_lowrank_rule(s->set.lowrank, s->set.model, s->set.model_own,
                                &s->ranks);
+        s->ranks.chosen = opt.chosen;
         train.ranks = eval.ranks = &rule;
     }
     if (opt.train)
@@ -248,6 +249,25 @@ static sp_err open_exchange(sp_session *s, const sp_session_opt *opt)
     return sp_exchange_new(&s->exchange, &a);
 }
 
+static sp_err open_optim(sp_session *s)
+{
+    const sp_settings *set = &s->set;
+    sp_conv_how how = { .kernels = sp_kernels_find(s->isa),
+                        .threads = s->threads,
+                        .reference = set->train->reference };
+
+    SP_TRY(sp_optim_new(&s->optim, &(sp_optim_args){
+                                       .params = s->params,
+                                       .rule = set->optimizer,
+                                       .own = set->optimizer_own,
+                                       .cfg = set->optim,
+                                       .threads = s->threads,
+                                   }));
+    if (!s->low || !set->lowrank->frobenius_decay)
+        return SP_OK;
+    return sp_frobenius_new(&s->frobenius, s->params, s->optim, how);
+}
+
 static sp_err open_values(sp_session *s, sp_session_opt opt)
 {
     const sp_settings *set = &s->set;
@@ -262,15 +282,7 @@ static sp_err open_values(sp_session *s, sp_session_opt opt)
     sp_params_init(s->params, (uint64_t)set->train->seed);
     if (set->model_cfg->init[0] && !opt.no_init)
         SP_TRY(sp_weights_load(set->model_cfg->init, s->params));
-    if (!opt.train)
-        return SP_OK;
-    return sp_optim_new(&s->optim, &(sp_optim_args){
-                                       .params = s->params,
-                                       .rule = set->optimizer,
-                                       .own = set->optimizer_own,
-                                       .cfg = set->optim,
-                                       .threads = s->threads,
-                                   });
+    return opt.train ? open_optim(s) : SP_OK;
 }
 
 /* What this rank does by itself. */
@@ -342,6 +354,7 @@ void sp_session_close(sp_session *s)
 {
     sp_exchange_free(s->exchange);
     sp_optim_free(s->optim);
+    sp_frobenius_free(s->frobenius);
     sp_carry_close(&s->train.carry);
     sp_carry_close(&s->eval.carry);
     sp_graph_free(s->train.graph);

@@ -13,6 +13,7 @@
 #include "sprat/train.h"
 #include "train/carry.h"
 #include "train/exchange.h"
+#include "train/frobenius.h"
 #include "train/lowrank.h"
 #include "train/prune.h"
 
@@ -73,11 +74,12 @@ typedef struct sp_session {
     bool low;               /* layers are of low rank, by ... */
     sp_lowrank_ranks ranks; /* ... this rule */
     sp_params *params;
-    sp_program train, eval; /* graph NULL: not asked for */
-    sp_dataset *data;       /* NULL: not asked for */
-    sp_optim *optim;        /* NULL: not asked for */
-    sp_comm *comm;          /* NULL: one rank; the caller's */
-    sp_exchange *exchange;  /* with the optimizer */
+    sp_program train, eval;  /* graph NULL: not asked for */
+    sp_dataset *data;        /* NULL: not asked for */
+    sp_optim *optim;         /* NULL: not asked for */
+    sp_frobenius *frobenius; /* what its decay pulls on; NULL: on values */
+    sp_comm *comm;           /* NULL: one rank; the caller's */
+    sp_exchange *exchange;   /* with the optimizer */
     sp_across across; /* sums for dist.sync_bn; sum NULL: there are none */
     sp_err lost;      /* what has become of them */
     const struct sp_watch *watch; /* of training's runs; NULL: nobody */
@@ -95,9 +97,12 @@ typedef struct sp_session_opt {
     const char *tiles; /* sp_graph_opt.tiles: of the run's checkpoint */
     bool low;          /* the program of low rank: set.lowrank is not
                           NULL */
-    struct sp_session *from;  /* whose data set to take over */
-    const sp_data_info *info; /* instead of the data set's description */
-    sp_comm *comm;            /* the ranks to train with; NULL: this alone */
+    const sp_autorank *chosen; /* ranks of `low` that training has chosen, which
+                                  lasts until it is open; NULL: by
+                                  set.lowrank */
+    struct sp_session *from;   /* whose data set to take over */
+    const sp_data_info *info;  /* instead of the data set's description */
+    sp_comm *comm;             /* the ranks to train with; NULL: this alone */
     bool always_gather; /* and `window`: as in sp_packets_args, for tests */
     int window;
 } sp_session_opt;

@@ -76,6 +76,26 @@ static sp_err check_projection(const sp_settings *s)
                    s->optimizer->entry.name);
 }
 
+/* Decay of products replaces that of factors; with a norm between them their
+ * product is not the layer. */
+static sp_err check_frobenius(const sp_settings *s)
+{
+    if (!s->lowrank || !s->lowrank->frobenius_decay)
+        return SP_OK;
+    if (s->lowrank->extra_norm)
+        return sp_fail(SP_ECONFIG,
+                       "lowrank.frobenius_decay: contradicts "
+                       "lowrank.extra_norm: with a batch norm between the "
+                       "factors their product is not the layer: leave one of "
+                       "them out");
+    if (!s->optimizer->pulls)
+        return sp_fail(SP_ECONFIG,
+                       "lowrank.frobenius_decay: the optimizer %s can only "
+                       "decay the weights themselves: take another one",
+                       s->optimizer->entry.name);
+    return SP_OK;
+}
+
 /* A baseline as it was published: dense, and of nothing but pruning. What a
  * compressor or a factor keeps of a removed weight would come back. */
 static sp_err check_prune(const sp_settings *s)
@@ -173,6 +193,7 @@ sp_err sp_settings_view(const sp_config *c, sp_settings *s)
     note(&mistakes, sp_settings_locate(c, check_sync_bn(s)));
     note(&mistakes, sp_settings_locate(c, check_compressor(s)));
     note(&mistakes, sp_settings_locate(c, check_projection(s)));
+    note(&mistakes, sp_settings_locate(c, check_frobenius(s)));
     note(&mistakes, sp_settings_locate(c, check_prune(s)));
     e = sp_text_check(&mistakes);
     if (e == SP_OK && mistakes.size)
@@ -209,11 +230,25 @@ static void warn_of_kind(const sp_settings *s, sp_text *out)
 
 static void warn_of_lowrank(const sp_settings *s, sp_text *out)
 {
-    if (s->lowrank && s->lowrank->warmup_epochs >= s->train->epochs)
+    const sp_lowrank_cfg *cfg = s->lowrank;
+
+    if (!cfg)
+        return;
+    if (cfg->warmup_epochs >= s->train->epochs)
         sp_text_add(out,
                     "warning: lowrank.warmup_epochs is %d, but the run ends "
                     "after %d: it never becomes one of low rank\n",
-                    s->lowrank->warmup_epochs, s->train->epochs);
+                    cfg->warmup_epochs, s->train->epochs);
+    else if (cfg->rank == SP_RANK_AUTO &&
+             s->train->epochs <= SP_AUTORANK_SLOPES)
+        sp_text_add(out,
+                    "warning: lowrank.rank: auto needs %d epochs at full rank, "
+                    "but the run ends after %d: it never becomes one of low "
+                    "rank\n",
+                    SP_AUTORANK_SLOPES, s->train->epochs);
+    if (cfg->frobenius_decay && s->optim->weight_decay == 0)
+        sp_text_add(out, "warning: lowrank.frobenius_decay has no effect: "
+                         "optim.weight_decay is 0\n");
 }
 
 void sp_settings_warn(const sp_settings *s, sp_text *out)

@@ -191,6 +191,7 @@ sp_err sp_train_step(sp_session *s, const sp_batch *b, const sp_step_at *at,
     if (!isfinite(r.loss) || !isfinite(r.norm))
         return not_finite(s, b, at->step, &r);
     clipped = s->exchange && sp_exchange_clips(s->exchange);
+    sp_frobenius_fill(s->frobenius);
     sp_optim_update(s->optim, at->lr, clipped ? 0 : r.norm,
                     at->step - at->begun);
     if (at->pruned)

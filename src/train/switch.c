@@ -14,7 +14,8 @@ bool sp_switch_from_start(const sp_config *c)
     const sp_lowrank_cfg *cfg = sp_config_own(c, "lowrank");
     const sp_model_cfg *model = sp_config_section(c, "model");
 
-    return cfg && cfg->warmup_epochs == 0 && !model->init[0];
+    return cfg && cfg->rank == SP_RANK_RATIO && cfg->warmup_epochs == 0 &&
+           !model->init[0];
 }
 
 sp_err sp_switch_check(const sp_config *c, sp_comm *comm)
@@ -148,9 +149,9 @@ static void tell(const tasks *t, double seconds, sp_text *told)
                     100 * k->lost);
     }
     sp_text_add(told,
-                "switch   %zu layers factorized in %.2f s; what is lost is "
-                "their share of the squared norm\n",
-                t->count, seconds);
+                "switch   %zu layer%s factorized in %.2f s; lost are shares "
+                "of the squared norm\n",
+                t->count, t->count == 1 ? "" : "s", seconds);
 }
 
 /* What both have in common keeps its value; what only the program of low rank
@@ -347,7 +348,8 @@ static void take_place(sp_session *from, sp_session *to)
         from->across.arg = from;
 }
 
-sp_err sp_switch(sp_session *s, double lr, sp_text *told)
+sp_err sp_switch(sp_session *s, double lr, const sp_autorank *chosen,
+                 sp_text *told)
 {
     sp_session low;
     sp_err e = SP_OK;
@@ -359,6 +361,7 @@ sp_err sp_switch(sp_session *s, double lr, sp_text *told)
                                              .eval = s->eval.graph != NULL,
                                              .no_init = true,
                                              .low = true,
+                                             .chosen = chosen,
                                              .from = s,
                                              .comm = s->comm }));
     e = carry_values(s, &low, told);

@@ -49,6 +49,7 @@ void sp_trainer_close(sp_trainer *t)
     sp_report_close(&t->report);
     sp_rundir_close(&t->dir);
     sp_session_close(&t->session);
+    sp_autorank_free(&t->autorank);
     free(t->config_text);
     free(t->ranks_sent);
     free(t->origin.values);
@@ -128,6 +129,7 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
         .run = t->dir.path,
         .session = &t->session,
         .state = &t->state,
+        .autorank = &t->autorank,
         .config = t->config_text,
         .batches = t->batches,
         .best = best,
@@ -355,6 +357,7 @@ sp_err sp_trainer_run(sp_trainer *t)
         SP_TRY(train_epoch(t));
         SP_TRY(sp_trainer_end_epoch(t));
     }
+    sp_trainer_unswitched(t);
     e = sp_trainer_test(t);
     return e == SP_ESTOPPED ? sp_trainer_stop(t) : e;
 }

@@ -22,19 +22,20 @@ typedef struct sp_trainer {
     sp_report report;
     sp_loader *loader;
     sp_train_state state;
-    char *config_text;   /* as it stands in config.yaml and checkpoints */
-    int64_t batches;     /* of an epoch */
-    double opened;       /* clock at the start of this call */
-    double begun;        /* clock at its first step */
-    double lap;          /* clock when time was last added to the sums */
-    double saved;        /* clock at the last checkpoint */
-    int64_t first;       /* step at which this call began */
-    int64_t counted;     /* step from which on the exchange has counted */
-    bool unsaved;        /* the state is newer than the last checkpoint */
-    bool stop, save;     /* what the ranks have agreed upon in the last step */
-    sp_sent sent;        /* counted up to the last step */
-    sp_sent *ranks_sent; /* of each rank, at the end; NULL: not known */
-    double density;      /* that was told last; 0: none */
+    sp_autorank autorank; /* what was seen of ranks; empty: nothing */
+    char *config_text;    /* as it stands in config.yaml and checkpoints */
+    int64_t batches;      /* of an epoch */
+    double opened;        /* clock at the start of this call */
+    double begun;         /* clock at its first step */
+    double lap;           /* clock when time was last added to the sums */
+    double saved;         /* clock at the last checkpoint */
+    int64_t first;        /* step at which this call began */
+    int64_t counted;      /* step from which on the exchange has counted */
+    bool unsaved;         /* the state is newer than the last checkpoint */
+    bool stop, save;      /* what the ranks have agreed upon in the last step */
+    sp_sent sent;         /* counted up to the last step */
+    sp_sent *ranks_sent;  /* of each rank, at the end; NULL: not known */
+    double density;       /* that was told last; 0: none */
     sp_origin origin;
 } sp_trainer;
 
@@ -100,6 +101,10 @@ SP_MUST sp_err sp_trainer_end_epoch(sp_trainer *t);
 /* Go on with layers of low rank, if that is configured and due. Collective.
  * Errors: those of sp_switch(). */
 SP_MUST sp_err sp_trainer_switch(sp_trainer *t);
+
+/* Tell it if the run has ended at full rank though the ranks were to be
+ * chosen. */
+void sp_trainer_unswitched(sp_trainer *t);
 
 /* Prune, go back and begin the next round, if that is configured and due.
  * Collective; the same bits on all ranks, but for running statistics.

@@ -1,14 +1,119 @@
 /* A run's switch to low rank, between two epochs. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "dist/agree.h"
 #include "train/alike.h"
+#include "train/autorank_look.h"
 #include "train/switch.h"
 #include "train/trainer.h"
 
-static bool due(const sp_trainer *t)
+/* Whether ranks are to be chosen yet. */
+static bool chooses(const sp_trainer *t)
 {
     const sp_lowrank_cfg *cfg = t->session.set.lowrank;
 
-    return cfg && !t->session.low && t->state.batch == 0 &&
-           t->state.epoch >= cfg->warmup_epochs;
+    return cfg && cfg->rank == SP_RANK_AUTO && !t->session.low;
+}
+
+/* ---- Looking at ranks ---------------------------------------------------- */
+
+/* Seconds that are worth a word. */
+static const double long_time = 1;
+
+static void tell_ranks(sp_trainer *t, double seconds)
+{
+    const sp_autorank *a = &t->autorank;
+    int least = sp_autorank_estimate(&a->layers[0]), most = least;
+    char took[32] = "";
+
+    for (int i = 1; i < a->count; i++) {
+        int rank = sp_autorank_estimate(&a->layers[i]);
+        least = rank < least ? rank : least;
+        most = rank > most ? rank : most;
+    }
+    if (seconds > long_time)
+        snprintf(took, sizeof took, " (found in %.1f s)", seconds);
+    sp_report_line(&t->report,
+                   "ranks    %d of %d layers are stable; they would be from %d "
+                   "to %d%s",
+                   a->count - sp_autorank_left(a), a->count, least, most, took);
+}
+
+static sp_err look_at_ranks(sp_trainer *t)
+{
+    sp_autorank *a = &t->autorank;
+    double start = sp_now(), *ranks = NULL;
+    bool first = a->count == 0;
+    sp_err e;
+
+    if (first)
+        SP_TRY(sp_autorank_list(t->session.set.config, t->job->comm, a));
+    ranks = calloc((size_t)a->count + 1, sizeof *ranks);
+    e = sp_agree(t->job->comm,
+                 ranks ? SP_OK : sp_fail(SP_ENOMEM, "autorank: out of memory"));
+    if (e == SP_OK)
+        e = sp_autorank_look(&t->session, a, ranks);
+    if (e == SP_OK && first)
+        sp_autorank_start(a, ranks);
+    else if (e == SP_OK)
+        sp_autorank_add(a, ranks, t->session.set.lowrank->warmup_epochs);
+    if (e == SP_OK)
+        tell_ranks(t, sp_now() - start);
+    free(ranks);
+    return e;
+}
+
+/* At the start, and behind an epoch that was not looked at yet. */
+static bool looks(const sp_trainer *t)
+{
+    const sp_autorank *a = &t->autorank;
+
+    return chooses(t) && t->state.batch == 0 &&
+           (a->count == 0 || a->epochs < t->state.epoch);
+}
+
+static void tell_full(sp_trainer *t)
+{
+    const sp_autorank *a = &t->autorank;
+
+    for (int i = 0; i < a->count; i++)
+        if (a->layers[i].rank == 0)
+            sp_report_line(&t->report,
+                           "switch   %s stays at full rank: factors of rank "
+                           "%d would not be smaller",
+                           a->layers[i].whole,
+                           sp_autorank_estimate(&a->layers[i]));
+}
+
+void sp_trainer_unswitched(sp_trainer *t)
+{
+    const sp_autorank *a = &t->autorank;
+    int left = sp_autorank_left(a);
+
+    if (!chooses(t) || a->count == 0)
+        return;
+    if (left > 0)
+        sp_report_line(&t->report,
+                       "ranks    the run ends at full rank: those of %d of %d "
+                       "layers have not become stable",
+                       left, a->count);
+    else
+        sp_report_line(&t->report,
+                       "ranks    the run ends at full rank: no layer would "
+                       "have become smaller");
+}
+
+/* ---- The switch ---------------------------------------------------------- */
+
+static bool due(sp_trainer *t)
+{
+    const sp_lowrank_cfg *cfg = t->session.set.lowrank;
+
+    if (!cfg || t->session.low || t->state.batch != 0 ||
+        t->state.epoch < cfg->warmup_epochs)
+        return false;
+    return !chooses(t) || sp_autorank_choose(&t->autorank);
 }
 
 /* It is another network from here on: what its epochs are compared with begins
@@ -29,20 +134,34 @@ static void begin_anew(sp_trainer *t)
         t->sent = sp_exchange_sent(t->session.exchange);
 }
 
-sp_err sp_trainer_switch(sp_trainer *t)
+static sp_err do_switch(sp_trainer *t)
 {
+    const sp_autorank *chosen = t->autorank.chosen ? &t->autorank : NULL;
     sp_text told = { 0 };
-    sp_err e;
+    sp_err e = sp_switch(&t->session, t->state.lr, chosen, &told);
 
-    if (!due(t))
-        return SP_OK;
-    e = sp_switch(&t->session, t->state.lr, &told);
     if (e == SP_OK) {
         begin_anew(t);
+        tell_full(t);
         sp_report_text(&t->report, &told);
         sp_trainer_model(t);
         e = sp_session_agree(&t->session);
     }
     sp_text_free(&told);
     return e;
+}
+
+sp_err sp_trainer_switch(sp_trainer *t)
+{
+    double now;
+
+    if (looks(t))
+        SP_TRY(look_at_ranks(t));
+    if (due(t))
+        SP_TRY(do_switch(t));
+    /* It is no part of the next step's time. */
+    now = sp_now();
+    t->state.seconds += now - t->lap;
+    t->lap = now;
+    return SP_OK;
 }
