@@ -10,8 +10,8 @@
 enum { GUARD = 16 };
 
 /* Select, check what holds always, and return the indices, to be freed. */
-static uint32_t *select_from(const float *x, size_t n, double ratio,
-                             uint32_t draw, size_t *count)
+static uint32_t *select_by(int threads, const float *x, size_t n, double ratio,
+                           uint32_t draw, size_t *count)
 {
     sp_select p = sp_select_plan(n, ratio, 0.01);
     uint32_t *index = malloc((p.room + GUARD) * sizeof *index);
@@ -32,8 +32,8 @@ static uint32_t *select_from(const float *x, size_t n, double ratio,
         first += size;
         ck_assert_uint_eq(first < n, b + 1 < p.blocks);
     }
-    *count =
-        sp_select_largest(&p, x, &(sp_select_work){ peak, value, draw }, index);
+    *count = sp_select_largest(
+        &p, x, &(sp_select_work){ peak, value, draw, threads }, index);
     for (size_t i = 0; i < GUARD; i++)
         if (index[p.room + i] != 12345 || value[p.room + i] != 54321)
             ck_abort_msg("written %zu elements beyond the room", i + 1);
@@ -60,6 +60,12 @@ static uint32_t *select_from(const float *x, size_t n, double ratio,
     free(value);
     free(peak);
     return index;
+}
+
+static uint32_t *select_from(const float *x, size_t n, double ratio,
+                             uint32_t draw, size_t *count)
+{
+    return select_by(1, x, n, ratio, draw, count);
 }
 
 static float noise(uint64_t a, uint64_t b)
@@ -128,6 +134,28 @@ START_TEST(the_largest_are_selected)
             free(select_from(x, n, ratios[r], 17u * (uint32_t)r + 3, &count));
         free(x);
     }
+}
+END_TEST
+
+/* Threads look at parts of 262,144; `rising` has all that is large in one. */
+START_TEST(threads_change_nothing)
+{
+    enum { N = 700001 };
+    float *x = malloc(N * sizeof *x);
+
+    for (size_t i = 0; i < N; i++)
+        x[i] = elements[_i](i);
+    for (int r = 0; r < RATIOS; r++) {
+        size_t alone, together;
+        uint32_t *a = select_by(1, x, N, ratios[r], 9, &alone);
+        uint32_t *b = select_by(3, x, N, ratios[r], 9, &together);
+
+        ck_assert_uint_eq(alone, together);
+        ck_assert_mem_eq(a, b, alone * sizeof *a);
+        free(a);
+        free(b);
+    }
+    free(x);
 }
 END_TEST
 
@@ -218,6 +246,7 @@ int main(void)
 
     tcase_add_loop_test(tc, plans_are_those_of_the_reference, 0, 5);
     tcase_add_loop_test(tc, the_largest_are_selected, 0, ELEMENTS);
+    tcase_add_loop_test(tc, threads_change_nothing, 0, ELEMENTS);
     tcase_add_test(tc, all_samples_will_do);
     tcase_add_test(tc, ties_go_to_the_lowest_indices);
     tcase_add_test(tc, samples_may_mislead);

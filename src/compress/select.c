@@ -1,14 +1,21 @@
 #include "compress/select.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <string.h>
 
 #include "compress/bytes.h"
+#include "sprat/op.h"
 
 enum {
     BLOCK = SP_SELECT_BLOCK,
     AHEAD = 24, /* blocks, of which some are looked at */
     LOWERINGS = 10,
-    DIGIT_MAX = 11 /* bits */
+    DIGIT_MAX = 11, /* bits */
+    DIGITS = 3,
+    COUNTED = 1 << 16,  /* elements that a thread takes at one time to count, */
+    GATHERED = 1 << 12, /* to gather, */
+    SEARCHED = 1 << 12  /* blocks to search */
 };
 
 #define LOWER 0.8f
@@ -68,28 +75,49 @@ typedef struct cut {
     size_t ties;
 } cut;
 
+/* How many elements have each digit, of those that agree with `key` above it.
+ */
+typedef struct tally {
+    const float *x;
+    uint32_t key, mask;
+    int shift, above;
+    atomic_uint count[1 << DIGIT_MAX];
+} tally;
+
+static void count_digits(void *arg, size_t begin, size_t end)
+{
+    tally *t = arg;
+    uint32_t count[1 << DIGIT_MAX] = { 0 };
+
+    for (size_t i = begin; i < end; i++) {
+        uint32_t key = key_of(t->x[i]);
+        /* A digit is cheaper to count than to pass over. */
+        count[key >> t->shift & t->mask] += (key ^ t->key) >> t->above == 0;
+    }
+    for (uint32_t d = 0; d <= t->mask; d++)
+        if (count[d])
+            atomic_fetch_add_explicit(&t->count[d], count[d],
+                                      memory_order_relaxed);
+}
+
 /* 0 for all of them. Keys digit by digit, the highest first: counting the
  * elements of each digit, among those that agree with the k-th largest in the
  * digits before. */
-static cut kth_largest(const float *x, size_t n, size_t k)
+static cut kth_largest(const float *x, size_t n, size_t k, int threads)
 {
-    static const int bits[] = { DIGIT_MAX, 10, 10 };
+    static const int bits[DIGITS] = { DIGIT_MAX, 10, 10 };
     cut c = { 0, k };
     int shift = 31;
 
-    for (int d = 0; k < n && d < 3; d++) {
-        uint32_t count[1 << DIGIT_MAX] = { 0 };
-        uint32_t mask = (1u << bits[d]) - 1, digit = mask;
-        int above = shift;
+    for (int d = 0; k < n && d < DIGITS; d++) {
+        tally t = { .x = x, .key = c.key, .above = shift };
+        uint32_t digit = t.mask = (1u << bits[d]) - 1;
 
         shift -= bits[d];
-        for (size_t i = 0; i < n; i++) {
-            uint32_t key = key_of(x[i]);
-            /* A digit is cheaper to count than to pass over. */
-            count[key >> shift & mask] += (key ^ c.key) >> above == 0;
-        }
-        for (; digit > 0 && count[digit] < c.ties; digit--)
-            c.ties -= count[digit];
+        t.shift = shift;
+        sp_parallel_for(threads, n, COUNTED, count_digits, &t);
+        for (; digit > 0 && t.count[digit] < c.ties; digit--)
+            c.ties -= t.count[digit];
         c.key |= digit << shift;
     }
     return c;
@@ -139,18 +167,37 @@ bool sp_select_finite(const sp_select *p, const uint32_t *peak)
 
 /* ---- Sample and candidates ----------------------------------------------- */
 
+/* value[i] = x[at of i]: every `stride`-th one, or those of `index`. */
+typedef struct gathering {
+    const float *x;
+    size_t first, stride;
+    const uint32_t *index; /* NULL: by the stride */
+    float *value;
+} gathering;
+
+static void gather(void *arg, size_t begin, size_t end)
+{
+    const gathering *g = arg;
+
+    for (size_t i = begin; i < end; i++)
+        g->value[i] = g->x[g->index ? g->index[i] : g->first + i * g->stride];
+}
+
 /* Of a sample, the number k above the wanted threshold varies by sqrt(k): by
  * twice as much it is lowered, so that one look at the tensor is enough. */
 static uint32_t sample_threshold(const sp_select *p, const float *x,
-                                 uint32_t draw, float *value)
+                                 const sp_select_work *w)
 {
-    size_t at = draw % p->stride, k = p->sample_take;
+    gathering g = { .x = x,
+                    .first = w->draw % p->stride,
+                    .stride = p->stride,
+                    .value = w->value };
+    size_t k = p->sample_take;
 
     k += (size_t)ceil(2 * sqrt((double)k));
     k = k < p->samples ? k : p->samples;
-    for (size_t i = 0; i < p->samples; i++, at += p->stride)
-        value[i] = x[at];
-    return kth_largest(value, p->samples, k).key;
+    sp_parallel_for(w->threads, p->samples, GATHERED, gather, &g);
+    return kth_largest(w->value, p->samples, k, w->threads).key;
 }
 
 /* Indices, from `first` on, of the elements that reach the threshold. */
@@ -173,23 +220,75 @@ static void fetch(const float *x)
         __builtin_prefetch(x + i);
 }
 
-/* Indices of the elements that reach the threshold (above 0); more than p->room
- * - BLOCK: there are too many, and not all were found. */
-static size_t candidates(const sp_select *p, const float *x,
-                         const uint32_t *peak, uint32_t threshold,
-                         uint32_t *index)
+/* A search for the elements that reach a threshold above 0. */
+typedef struct search {
+    const sp_select *p;
+    const float *x;
+    const uint32_t *peak;
+    uint32_t threshold;
+    uint32_t *index;
+    size_t share; /* of a part, in index: how many it has found, then which */
+} search;
+
+/* Indices of those in blocks [begin, end); more than room - BLOCK: there are
+ * too many, and not all were found. */
+static size_t look(const search *s, size_t begin, size_t end, size_t room,
+                   uint32_t *index)
+{
+    const sp_select *p = s->p;
+    size_t count = 0;
+
+    for (size_t b = begin; b < end && count + BLOCK <= room; b++) {
+        size_t first = b * BLOCK, rest = p->n - first;
+        if (b + AHEAD < p->blocks && s->peak[b + AHEAD] >= s->threshold)
+            fetch(s->x + first + AHEAD * BLOCK);
+        if (s->peak[b] >= s->threshold)
+            count += append(s->x + first, first, rest < BLOCK ? rest : BLOCK,
+                            s->threshold, index + count);
+    }
+    return count;
+}
+
+static void look_part(void *arg, size_t begin, size_t end)
+{
+    const search *s = arg;
+    uint32_t *part = s->index + begin / SEARCHED * s->share;
+
+    part[0] = (uint32_t)look(s, begin, end, s->share - 1, part + 1);
+}
+
+/* Close the gaps between what the parts have found; 0: one found more than its
+ * share holds. */
+static size_t join(const search *s, size_t parts)
 {
     size_t count = 0;
 
-    for (size_t b = 0; b < p->blocks && count + BLOCK <= p->room; b++) {
-        size_t first = b * BLOCK, rest = p->n - first;
-        if (b + AHEAD < p->blocks && peak[b + AHEAD] >= threshold)
-            fetch(x + first + AHEAD * BLOCK);
-        if (peak[b] >= threshold)
-            count += append(x + first, first, rest < BLOCK ? rest : BLOCK,
-                            threshold, index + count);
+    for (size_t i = 0; i < parts; i++)
+        if (s->index[i * s->share] > s->share - 1 - BLOCK)
+            return 0;
+    for (size_t i = 0; i < parts; i++) {
+        const uint32_t *part = s->index + i * s->share;
+        size_t found = part[0];
+
+        memmove(s->index + count, part + 1, found * sizeof *part);
+        count += found;
     }
     return count;
+}
+
+/* In index[0..p->room), in rising order, whoever looks; as look() for all
+ * blocks. */
+static size_t candidates(search *s, int threads)
+{
+    const sp_select *p = s->p;
+    size_t parts = (p->blocks + SEARCHED - 1) / SEARCHED, count = 0;
+
+    s->share = p->room / parts;
+    if (threads > 1 && parts > 1 && s->share > 2 * BLOCK) {
+        sp_parallel_for(threads, p->blocks, SEARCHED, look_part, s);
+        count = join(s, parts);
+    }
+    return count > 0 ? count : look(s, 0, p->blocks, p->room, s->index);
 }
 
 static uint32_t lower(uint32_t threshold)
@@ -201,33 +300,37 @@ static uint32_t lower(uint32_t threshold)
 
 /* The largest p->take of the candidates. */
 static size_t narrow(const sp_select *p, const float *x, size_t count,
-                     uint32_t *index, float *value)
+                     const sp_select_work *w, uint32_t *index)
 {
-    for (size_t i = 0; i < count; i++)
-        value[i] = x[index[i]];
-    return keep(value, count, kth_largest(value, count, p->take), index, index);
+    gathering g = { .x = x, .index = index, .value = w->value };
+    cut c;
+
+    sp_parallel_for(w->threads, count, GATHERED, gather, &g);
+    c = kth_largest(w->value, count, p->take, w->threads);
+    return keep(w->value, count, c, index, index);
 }
 
 size_t sp_select_largest(const sp_select *p, const float *x,
                          const sp_select_work *w, uint32_t *index)
 {
+    search s = { .p = p, .x = x, .peak = w->peak, .index = index };
     size_t room = p->room - BLOCK, count;
-    uint32_t threshold;
 
     if (p->samples > 0) {
-        threshold = sample_threshold(p, x, w->draw, w->value);
-        threshold = threshold > 0 ? threshold : 1;
+        s.threshold = sample_threshold(p, x, w);
+        s.threshold = s.threshold > 0 ? s.threshold : 1;
         for (int i = 0; i <= LOWERINGS; i++) {
-            count = candidates(p, x, w->peak, threshold, index);
+            count = candidates(&s, w->threads);
             if (count > room)
                 break; /* as many have one value, or the sample missed them */
             if (count > p->take)
-                return narrow(p, x, count, index, w->value);
+                return narrow(p, x, count, w, index);
             if ((double)count >= (double)LOWER * (double)p->take ||
-                threshold == 1)
+                s.threshold == 1)
                 return count;
-            threshold = lower(threshold);
+            s.threshold = lower(s.threshold);
         }
     }
-    return keep(x, p->n, kth_largest(x, p->n, p->take), NULL, index);
+    return keep(x, p->n, kth_largest(x, p->n, p->take, w->threads), NULL,
+                index);
 }

@@ -54,6 +54,7 @@ typedef struct sp_select_work {
     const uint32_t *peak; /* of each block */
     float *value;         /* p->room, scratch */
     uint32_t draw;        /* a random number */
+    int threads;          /* that may work; the result is the same */
 } sp_select_work;
 
 /* Select from x. The elements' indices stand in index[0..result), of p->room,

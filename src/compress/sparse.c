@@ -7,7 +7,10 @@
 #include "compress/wire.h"
 #include "sprat/op.h"
 
-enum { PART = 4096 /* blocks that one thread takes at one time */ };
+enum {
+    PART = 4096,   /* blocks that one thread takes at one time */
+    ENTRIES = 4096 /* and so many of those that are sent */
+};
 
 sp_err sp_sparse_check(const sp_sparse_cfg *c)
 {
@@ -118,6 +121,31 @@ static void accumulate(void *arg, size_t begin, size_t end)
     }
 }
 
+/* Entries that are sent: where, and what the receiver reads. */
+typedef struct sending {
+    const sp_sparse_rule *rule;
+    const uint32_t *index;
+    float *value;
+} sending;
+
+static void read_values(void *arg, size_t begin, size_t end)
+{
+    const sending *a = arg;
+
+    for (size_t i = begin; i < end; i++)
+        a->value[i] = a->rule->residual[a->index[i]];
+}
+
+static void take_out(void *arg, size_t begin, size_t end)
+{
+    const sending *a = arg;
+
+    for (size_t i = begin; i < end; i++)
+        a->rule->residual[a->index[i]] -= a->value[i];
+    for (size_t i = begin; a->rule->masking && i < end; i++)
+        a->rule->momentum[a->index[i]] = 0;
+}
+
 void sp_sparse_encode(const sp_slot *s, const sp_sparse_rule *rule,
                       const float *grad, sp_packet *p)
 {
@@ -125,6 +153,7 @@ void sp_sparse_encode(const sp_slot *s, const sp_sparse_rule *rule,
     sp_select plan = plan_of(s);
     work w = open_work(s, &plan);
     sums sum = { s, rule, grad, w.peak };
+    sending sent = { rule, w.index, w.value };
     uint32_t draw[4];
     size_t k;
 
@@ -134,16 +163,12 @@ void sp_sparse_encode(const sp_slot *s, const sp_sparse_rule *rule,
         return;
     }
     sp_draw(s, 0, draw);
-    k = sp_select_largest(&plan, rule->residual,
-                          &(sp_select_work){ w.peak, w.value, draw[0] },
-                          w.index);
-    for (size_t i = 0; i < k; i++)
-        w.value[i] = rule->residual[w.index[i]];
+    k = sp_select_largest(
+        &plan, rule->residual,
+        &(sp_select_work){ w.peak, w.value, draw[0], s->threads }, w.index);
+    sp_parallel_for(s->threads, k, ENTRIES, read_values, &sent);
     k = sp_wire_write(&wire, w.index, w.value, k, p);
-    for (size_t i = 0; i < k; i++)
-        rule->residual[w.index[i]] -= w.value[i];
-    for (size_t i = 0; rule->masking && i < k; i++)
-        rule->momentum[w.index[i]] = 0;
+    sp_parallel_for(s->threads, k, ENTRIES, take_out, &sent);
 }
 
 sp_err sp_sparse_decode(const sp_slot *s, int round, const void *packet,
