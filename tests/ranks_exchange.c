@@ -63,7 +63,8 @@ static const char *const clipped[OVERRIDES] = {
 static const char *const plain[] = { "train.batch=3", "optim.momentum=0" };
 
 /* The rank's own gradient, of its part of the batch: scaled as the rule has it
- * (a threshold of clip x sqrt(n_k / B)), and added up. *scale is this rank's. */
+ * (a threshold of clip x sqrt(n_k / B)), and added up. *scale is this rank's.
+ */
 static sp_err sum_of_clipped(const world *w, const scene *alone, int rows,
                              double *sum, double *scale)
 {

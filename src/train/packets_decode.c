@@ -75,9 +75,9 @@ static void decode_slots(void *arg, size_t begin, size_t end)
 }
 
 /* All threads share this; packets are decoded by one thread a slot, since only
- * who reads a packet from its start knows where an entry stands. It is little: of
- * 37.7 million elements a thousandth takes 2.5 ms, where one thread encodes it in
- * 80. */
+ * who reads a packet from its start knows where an entry stands. It is little:
+ * of 37.7 million elements a thousandth takes 2.5 ms, where one thread encodes
+ * it in 80. */
 static void zero_large(const job *j)
 {
     const sp_packets_args *args = &j->p->args;
