@@ -11,8 +11,7 @@
 
 enum { SAMPLES = 3, OVERRIDES = 9 };
 
-#define CLIP 0.05
-#define CLIP_TEXT "0.05"
+#define CLIP 0.05 /* as `clipped` has it */
 
 /* A session of all ranks, and a batch of this rank's share of the samples. */
 typedef struct scene {
@@ -53,7 +52,7 @@ static const sp_step_at first_step = { .lr = 1 };
 static const char *const clipped[OVERRIDES] = {
     "train.batch=3",
     "optim.momentum=0",
-    "optim.clip=" CLIP_TEXT,
+    "optim.clip=0.05",
     "compress.name=dgc",
     "compress.warmup=[0.999999]",
     "compress.warmup_epochs=1000",

@@ -75,7 +75,7 @@ static matrix matrix_of(const part *p, const char *stem, int columns)
     int rank = sp_layer_rank(p->g, name_of(p, stem, name), p->o->rank, hidden,
                              columns);
     sp_init start = start_of(p);
-    matrix m = { NULL };
+    matrix m = { 0 };
 
     if (rank == 0) {
         m.w = weight(p, stem, columns);
