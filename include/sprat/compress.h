@@ -89,6 +89,9 @@ typedef struct sp_compressor {
     const char *state_names[SP_MAX_SLOT_STATE];
     bool state_adds[SP_MAX_SLOT_STATE];
     size_t (*state_floats)(const sp_slot *s, int i); /* NULL: s->n each */
+    /* That of them which holds what is not yet sent, n floats, to be applied
+     * before the network changes (lowrank.residual); NULL: there is none. */
+    const char *residual;
 
     /* Refuse settings that contradict each other or what else is configured
      * (SP_ECONFIG, beginning with "compress.KEY: "); NULL: none can. */

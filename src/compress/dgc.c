@@ -218,6 +218,7 @@ const sp_compressor sp_compressor_dgc = {
     .state_count = STATES,
     .state_names = { "dgc_momentum", "dgc_residual" },
     .state_adds = { true, true },
+    .residual = "dgc_residual",
     .state_floats = state_floats,
     .check = check,
     .density = density,

@@ -64,6 +64,7 @@ const sp_compressor sp_compressor_gradient_dropping = {
     .state_count = 1,
     .state_names = { "dropping_residual" },
     .state_adds = { true },
+    .residual = "dropping_residual",
     .check = check,
     .density = density,
     .accepts = sp_sparse_accepts,

@@ -413,6 +413,7 @@ const sp_compressor sp_compressor_powersgd = {
     .state_count = STATES,
     .state_names = { "powersgd_error", "powersgd_q" },
     .state_adds = { true, false },
+    .residual = "powersgd_error",
     .state_floats = state_floats,
     .accepts = accepts,
     .packet_room = packet_room,

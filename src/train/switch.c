@@ -224,39 +224,50 @@ static void carry_momentum(const sp_session *from, sp_session *to)
     }
 }
 
-/* Array i of the compressor for a parameter, if it has the parameter's shape.
- * Others, as factors that go on from step to step, begin anew. */
-static float *kept(const sp_exchange *x, const sp_param *p, int i, bool *adds)
+static bool keeps_back(const sp_session *s)
 {
-    const char *name;
-    size_t n;
-    float *state = sp_exchange_state(x, p, i, &n, &name, adds);
+    return s->exchange && s->set.compressor->residual;
+}
 
-    return state && n == p->count ? state : NULL;
+/* Array i of the compressor for a parameter, if it has the parameter's shape.
+ * Others, as factors that go on from step to step, begin anew. *residual: it is
+ * what was not sent yet. */
+static float *kept(const sp_session *s, const sp_param *p, int i,
+                   bool *residual)
+{
+    const char *unsent = s->set.compressor->residual, *name;
+    size_t n;
+    bool adds;
+    float *state = sp_exchange_state(s->exchange, p, i, &n, &name, &adds);
+
+    if (!state || n != p->count)
+        return NULL;
+    *residual = unsent && strcmp(name, unsent) == 0;
+    return state;
 }
 
 static void carry_kept_of(const sp_session *from, const sp_param *old,
                           const sp_session *s, const sp_param *p, loss *sum)
 {
     const sp_lowrank_cfg *cfg = s->set.lowrank;
-    const sp_exchange *to = s->exchange;
-    bool adds, unused;
+    bool residual, unused;
 
     for (int i = 0; i < SP_MAX_SLOT_STATE; i++) {
-        const float *state = kept(from->exchange, old, i, &adds);
-        bool carried = state && (adds ? cfg->residual == SP_RESIDUAL_PROJECT
-                                      : cfg->at_switch == SP_AT_SWITCH_PROJECT);
-        float *at = carried ? kept(to, p, i, &unused) : NULL;
-        float *left = at && p->other ? kept(to, p->other, i, &unused) : NULL;
+        const float *state = kept(from, old, i, &residual);
+        bool carried =
+            state && (residual ? cfg->residual == SP_RESIDUAL_PROJECT
+                               : cfg->at_switch == SP_AT_SWITCH_PROJECT);
+        float *at = carried ? kept(s, p, i, &unused) : NULL;
+        float *left = at && p->other ? kept(s, p->other, i, &unused) : NULL;
         double squares = 0;
 
         if (!at || (p->other && !left))
             continue;
         carry_array(state, p, at, left);
-        for (size_t k = 0; adds && k < old->count; k++)
+        for (size_t k = 0; residual && k < old->count; k++)
             squares += (double)state[k] * (double)state[k];
         sum->all += squares;
-        if (adds && p->other)
+        if (residual && p->other)
             sum->lost += squares * sp_factors_lost(p, state);
     }
 }
@@ -273,7 +284,7 @@ static sp_err carry_kept(const sp_session *from, sp_session *to, sp_text *told)
         if (!p->buffer && !p->left && old)
             carry_kept_of(from, old, to, p, &sum);
     }
-    if (to->set.lowrank->residual != SP_RESIDUAL_PROJECT)
+    if (!keeps_back(to) || to->set.lowrank->residual != SP_RESIDUAL_PROJECT)
         return SP_OK;
     SP_TRY(sp_op_wait(to->comm, sp_sum_doubles(to->comm, on, &sum.all, 2)));
     sp_text_add(told,
@@ -293,13 +304,13 @@ static sp_err flush(sp_session *s, double lr, sp_text *told)
     float *values = sp_params_values(s->params);
     double squares = 0;
     const sp_param *p;
-    bool adds;
+    bool residual;
 
     memset(grads, 0, count * sizeof *grads);
     for (int k = 0; (p = sp_params_at(s->params, k)); k++)
         for (int i = 0; !p->buffer && i < SP_MAX_SLOT_STATE; i++) {
-            const float *state = kept(s->exchange, p, i, &adds);
-            for (size_t n = 0; state && adds && n < p->count; n++)
+            const float *state = kept(s, p, i, &residual);
+            for (size_t n = 0; state && residual && n < p->count; n++)
                 p->grad[n] += state[n];
         }
     SP_TRY(sp_op_wait(s->comm, sp_sum_floats(s->comm, on, grads, count)));
@@ -314,15 +325,6 @@ static sp_err flush(sp_session *s, double lr, sp_text *told)
     return SP_OK;
 }
 
-static bool keeps_back(const sp_session *s)
-{
-    bool adds = false;
-
-    for (int i = 0; s->exchange && i < s->set.compressor->state_count; i++)
-        adds |= s->set.compressor->state_adds[i];
-    return adds;
-}
-
 /* ---- The switch ---------------------------------------------------------- */
 
 static sp_err carry_state(const sp_session *from, sp_session *to, sp_text *told)
@@ -333,7 +335,7 @@ static sp_err carry_state(const sp_session *from, sp_session *to, sp_text *told)
         sp_exchange_set_dense(to->exchange, sp_exchange_dense(from->exchange));
     if (cfg->at_switch == SP_AT_SWITCH_PROJECT)
         carry_momentum(from, to);
-    return keeps_back(from) ? carry_kept(from, to, told) : SP_OK;
+    return to->exchange ? carry_kept(from, to, told) : SP_OK;
 }
 
 /* `to` takes the place of `from`. */
