@@ -75,8 +75,9 @@ static bool arrays_open(arrays *a, const sp_trial *t)
                               : back                ? x
                                                     : w_count(s));
     a->scratch = sp_block_alloc(bytes);
-    *p = (sp_packed){ back ? s->cout : s->cin, back ? s->cin : s->cout, back,
-                      NULL };
+    *p = (sp_packed){ .in = back ? s->cout : s->cin,
+                      .out = back ? s->cin : s->cout,
+                      .transposed = back };
     if (t->packed)
         p->data = sp_block_alloc(sp_packed_size(&t->how, p->in, p->out));
     if (p->data && a->w)
