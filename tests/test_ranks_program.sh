@@ -418,6 +418,36 @@ YAML
   ended other done
 }
 
+# Low rank from step 12 on, with what was not sent and running statistics: a run
+# that stops before, at or behind the switch goes on as if it had not.
+check_switch() {
+  local how at
+  cat >switch.yaml <<'YAML'
+model: {name: resnet, depth: 8, shortcut: B}
+data: {name: synthetic, shape: [8, 8, 3], classes: 4, train: 96, test: 40,
+  augment: flip}
+train: {epochs: 3, batch: 16, eval_batch: 16, threads: 1, keep: 100}
+optim: {lr: 0.05, momentum: 0.9}
+compress: {name: dgc, ratio: 0.05, warmup: []}
+lowrank: {name: pufferfish, warmup_epochs: 2, full: conv1}
+YAML
+  for how in 'residual=flush' 'residual=project lowrank.at_switch=project'; do
+    # shellcheck disable=SC2086 # two arguments
+    set -- switch.yaml lowrank.$how
+    job 0 -n 4 "$sprat" train "$@" --run whole --overwrite
+    [ "$(grep -c '^switch .*rank' out)" -eq 9 ] || fault "want 9 layers"
+    for at in 11 12 13; do
+      job 0 -n 4 "$sprat" train "$@" train.max_steps=$at --run part --overwrite
+      job 0 -n 4 "$sprat" resume part train.max_steps=0
+      [ "$(state whole)" = "$(state part)" ] ||
+        fault "$how, stopped after $at: not the same"
+    done
+  done
+  "$sprat" eval part --checkpoint step-00000012 --json >out 2>err ||
+    fault 'the checkpoint of full rank cannot be scored'
+  job 0 -n 2 "$sprat" resume part train.epochs=4
+}
+
 check_not_finite() {
   local i exchange end
   mkdir text
