@@ -261,7 +261,7 @@ START_TEST(groups_are_products_by_themselves)
 {
     enum { GROUPS = 3 };
     static const int shapes[][3] = {
-        { 37, 50, 7 }, { 300, 9, 300 }, { 1, 1, 2 }, { 40, 130, 21 }
+        { 37, 50, 7 }, { 300, 9, 3 }, { 10, 9, 300 }, { 40, 130, 21 }
     };
     sp_conv_how how;
 
