@@ -175,15 +175,17 @@ static sp_err check_use(sp_exchange *x)
                        "compress.name: %s would compress nothing on %d ranks "
                        "as it is set: gathering up to %.0f bytes of packets "
                        "from each costs more than summing %.0f of gradients; "
-                       "lower its density, or choose none",
+                       "%s, or choose none",
                        c->entry.name, x->packed[0].ranks,
-                       sp_packets_most(x->packets), dense);
+                       sp_packets_most(x->packets), dense,
+                       c->density ? "lower its density" : "take fewer ranks");
     if (sp_packets_most(x->packets) >= dense)
         return sp_fail(SP_ECONFIG,
                        "compress.name: %s would compress nothing as it is set: "
                        "up to %.0f bytes in packets for %.0f of gradients; "
-                       "lower its density, or choose none",
-                       c->entry.name, sp_packets_most(x->packets), dense);
+                       "%s, or none",
+                       c->entry.name, sp_packets_most(x->packets), dense,
+                       c->density ? "lower its density" : "choose another");
     return SP_OK;
 }
 

@@ -288,8 +288,9 @@ void sp_reshard_tell(const sp_manifest *m, const sp_local *to, sp_place at,
                     "exact    the sum over ranks of what was not yet sent, "
                     "up to rounding; it is shared out anew\n");
     if (keeps_some(to, false))
-        sp_text_add(out, "other    momentum within the compressor starts from "
-                         "zero\n");
+        sp_text_add(out,
+                    "other    what else the compressor keeps, as momentum, "
+                    "starts anew\n");
     if (at.ranks != m->ranks && sp_statistics_count(to->params) > 0)
         sp_text_add(out,
                     "other    running statistics start from their average, and "
