@@ -156,6 +156,25 @@ START_TEST(at_full_rank_the_network_stays_what_it_is)
 }
 END_TEST
 
+/* Loaders read the data all the time: a switch that fails must leave them. */
+START_TEST(weights_that_are_not_finite_fail_and_leave_the_data)
+{
+    sp_config *c;
+    sp_session s = open_session(mlp, &c);
+    sp_text told = { 0 };
+
+    sp_params_find(s.params, "fc1.weight")->value[3] = NAN;
+    ck_assert_int_eq(sp_switch(&s, 0.05, NULL, &told), SP_ENUMERIC);
+    ck_assert(runs_error("fc1.weight cannot be factorized"));
+    ck_assert(!s.low);
+    ck_assert_ptr_nonnull(s.data);
+    ck_assert_uint_eq(score(&s).count, s.data->count[SP_PART_TEST]);
+    sp_text_free(&told);
+    sp_session_close(&s);
+    sp_config_free(c);
+}
+END_TEST
+
 /* By the sizes of the configuration: 16 x 16, 12 x 16 and 4 x 12 at a quarter.
  */
 START_TEST(ranks_are_the_share_of_the_smaller_side)
@@ -440,6 +459,7 @@ int main(void)
     tcase_add_loop_test(t, at_full_rank_the_network_stays_what_it_is, 0,
                         NETWORKS);
     tcase_add_test(t, ranks_are_the_share_of_the_smaller_side);
+    tcase_add_test(t, weights_that_are_not_finite_fail_and_leave_the_data);
     tcase_add_loop_test(t, momentum_starts_anew_or_is_projected, 0, 2);
     tcase_add_test(
         t, what_was_not_sent_is_applied_before_the_weights_are_factorized);

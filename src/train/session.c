@@ -35,7 +35,7 @@ static sp_err open_data(sp_session *s, sp_session_opt opt)
     if (opt.from) {
         s->data = opt.from->data;
         s->info = opt.from->info;
-        opt.from->data = NULL;
+        s->borrowed = true;
     } else if (opt.info) {
         s->info = *opt.info;
     } else if (!opt.data) {
@@ -360,6 +360,7 @@ void sp_session_close(sp_session *s)
     sp_graph_free(s->train.graph);
     sp_graph_free(s->eval.graph);
     sp_params_free(s->params);
-    sp_dataset_close(s->data);
+    if (!s->borrowed)
+        sp_dataset_close(s->data);
     *s = (sp_session){ 0 };
 }

@@ -76,6 +76,7 @@ typedef struct sp_session {
     sp_params *params;
     sp_program train, eval;  /* graph NULL: not asked for */
     sp_dataset *data;        /* NULL: not asked for */
+    bool borrowed;           /* the data are another session\'s to close */
     sp_optim *optim;         /* NULL: not asked for */
     sp_frobenius *frobenius; /* what its decay pulls on; NULL: on values */
     sp_comm *comm;           /* NULL: one rank; the caller's */
@@ -100,7 +101,7 @@ typedef struct sp_session_opt {
     const sp_autorank *chosen; /* ranks of `low` that training has chosen, which
                                   lasts until it is open; NULL: by
                                   set.lowrank */
-    struct sp_session *from;   /* whose data set to take over */
+    struct sp_session *from;   /* whose data set to borrow */
     const sp_data_info *info;  /* instead of the data set's description */
     sp_comm *comm;             /* the ranks to train with; NULL: this alone */
     bool always_gather; /* and `window`: as in sp_packets_args, for tests */

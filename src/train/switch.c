@@ -261,12 +261,14 @@ static void carry_kept_of(const sp_session *from, const sp_param *old,
         float *left = at && p->other ? kept(s, p->other, i, &unused) : NULL;
         double squares = 0;
 
-        if (!at || (p->other && !left))
-            continue;
-        carry_array(state, p, at, left);
-        for (size_t k = 0; residual && k < old->count; k++)
+        for (size_t k = 0; carried && residual && k < old->count; k++)
             squares += (double)state[k] * (double)state[k];
         sum->all += squares;
+        if (!at || (p->other && !left)) {
+            sum->lost += squares; /* it travels dense now: there is no place */
+            continue;
+        }
+        carry_array(state, p, at, left);
         if (residual && p->other)
             sum->lost += squares * sp_factors_lost(p, state);
     }
@@ -338,11 +340,14 @@ static sp_err carry_state(const sp_session *from, sp_session *to, sp_text *told)
     return to->exchange ? carry_kept(from, to, told) : SP_OK;
 }
 
-/* `to` takes the place of `from`. */
+/* `to` takes the place of `from`, and its data, which loaders read all the
+ * time: up to here they were from's to close. */
 static void take_place(sp_session *from, sp_session *to)
 {
     const struct sp_watch *watch = from->watch;
 
+    to->borrowed = false;
+    from->borrowed = true;
     sp_session_close(from);
     *from = *to;
     from->watch = watch;

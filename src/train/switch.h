@@ -23,8 +23,9 @@ SP_MUST sp_err sp_switch_check(const sp_config *c, sp_comm *comm);
 
 /* Make the open session that of low rank, with the same data. `lr` is the rate
  * of the last step; `chosen` are ranks that training has chosen, or NULL. What
- * was done is told in `told`, in lines for people. Collective; the same bits on
- * all ranks, whatever their number. On failure the session can only be closed.
+ * was done is told in `told`, in lines for people. Collective; all ranks get
+ * the same bits, of the factorization whatever their number. On failure the
+ * session can only be closed.
  * Errors: SP_ENUMERIC for weights that are not finite, those of opening a
  * session, SP_EPEER; on all ranks together. */
 SP_MUST sp_err sp_switch(sp_session *s, double lr, const sp_autorank *chosen,
