@@ -66,6 +66,21 @@ typedef struct sp_conv_shape {
     int kh, kw, stride, pad, groups;
 } sp_conv_shape;
 
+/* That of a linear layer over rows of `in` numbers. */
+static inline sp_conv_shape sp_linear_shape(int in, int out)
+{
+    return (sp_conv_shape){ .h = 1,
+                            .w = 1,
+                            .cin = in,
+                            .oh = 1,
+                            .ow = 1,
+                            .cout = out,
+                            .kh = 1,
+                            .kw = 1,
+                            .stride = 1,
+                            .groups = 1 };
+}
+
 /* How a convolution is computed: the table's loops, or (the reference they are
  * tested against) im2col and BLAS. */
 typedef struct sp_conv_how {

@@ -48,17 +48,10 @@ static sp_conv_form form_of(const sp_packed *p)
 {
     int in = p->transposed ? p->out : p->in;
     int out = p->transposed ? p->in : p->out;
-    sp_conv_shape s = { .h = 1,
-                        .w = 1,
-                        .cin = in * groups_of(p),
-                        .oh = 1,
-                        .ow = 1,
-                        .cout = out * groups_of(p),
-                        .kh = 1,
-                        .kw = 1,
-                        .stride = 1,
-                        .groups = groups_of(p) };
+    int groups = groups_of(p);
+    sp_conv_shape s = sp_linear_shape(in * groups, out * groups);
 
+    s.groups = groups;
     return sp_conv_simplify(&s, 1);
 }
 

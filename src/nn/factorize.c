@@ -18,16 +18,26 @@ static int columns_of(const sp_param *p)
 }
 
 /* That they fit was seen when they were recorded. */
-static product product_of(const sp_param *u)
+sp_factors_shape sp_factors_shape_of(const sp_param *u)
 {
     const sp_param *v = u->other;
-    int rank = columns_of(v), count = u->dims[0] / rank;
+    int rank = columns_of(v), blocks = u->dims[0] / rank;
 
-    return (product){ .count = count,
-                      .first = { .rows = v->dims[0] / count,
-                                 .columns = columns_of(u),
-                                 .rank = rank,
-                                 .v = v->value,
+    return (sp_factors_shape){ .blocks = blocks,
+                               .rows = v->dims[0] / blocks,
+                               .columns = columns_of(u),
+                               .rank = rank };
+}
+
+static product product_of(const sp_param *u)
+{
+    sp_factors_shape s = sp_factors_shape_of(u);
+
+    return (product){ .count = s.blocks,
+                      .first = { .rows = s.rows,
+                                 .columns = s.columns,
+                                 .rank = s.rank,
+                                 .v = u->other->value,
                                  .u = u->value } };
 }
 
@@ -69,7 +79,7 @@ static sp_err check_pair(const sp_param *whole, const sp_param *u)
 {
     const sp_param *v = u->other;
 
-    if (!v || u->left || strcmp(u->whole, whole->name) != 0)
+    if (!sp_is_right_factor(u) || strcmp(u->whole, whole->name) != 0)
         return sp_fail(SP_ESHAPE, "%s is not the right factor of %s", u->name,
                        whole->name);
     if (whole->ndim < 2 || whole->dims[0] != v->dims[0] ||

@@ -10,6 +10,20 @@
 
 #include "sprat/graph.h"
 
+/* Whether p is the right factor, u, of a layer of low rank. */
+static inline bool sp_is_right_factor(const sp_param *p)
+{
+    return p->other && !p->left;
+}
+
+/* The factors as matrices: `blocks` products, each {rows, columns} of that
+ * rank, see sp_factors_of(). */
+typedef struct sp_factors_shape {
+    int blocks, rows, columns, rank;
+} sp_factors_shape;
+
+sp_factors_shape sp_factors_shape_of(const sp_param *u);
+
 /* Set the values of u and v to the best approximation of whole's, block by
  * block, see sp_matrix_split(); *lost becomes the share of the squared norm
  * that their product lacks, from 0 to 1.

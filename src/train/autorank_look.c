@@ -11,15 +11,14 @@
 
 static sp_err describe(const sp_param *u, sp_autorank_layer *l)
 {
-    const sp_param *v = u->other;
-    int rank = (int)(v->count / (size_t)v->dims[0]);
+    sp_factors_shape s = sp_factors_shape_of(u);
 
     *l = (sp_autorank_layer){
         .whole = sp_copy(u->whole, strlen(u->whole)),
-        .blocks = u->dims[0] / rank,
-        .columns = (int)(u->count / (size_t)u->dims[0]),
+        .blocks = s.blocks,
+        .rows = s.rows,
+        .columns = s.columns,
     };
-    l->rows = v->dims[0] / l->blocks;
     return l->whole ? SP_OK : sp_fail(SP_ENOMEM, "autorank: out of memory");
 }
 
@@ -30,7 +29,7 @@ static sp_err list_layers(const sp_params *params, sp_autorank *out)
 
     out->count = 0;
     for (int i = 0; e == SP_OK && (p = sp_params_at(params, i)); i++)
-        if (p->other && !p->left)
+        if (sp_is_right_factor(p))
             e = describe(p, &out->layers[out->count++]);
     if (e != SP_OK)
         sp_autorank_free(out);

@@ -3,11 +3,12 @@
 
 #include <stdlib.h>
 
-/* The factors of a layer, v u: `blocks` of v's rows, each with rows of u of its
- * own, and the pull on both. */
+#include "nn/factorize.h"
+
+/* The factors of a layer, v u, and the pull on both. */
 typedef struct pair {
     const sp_param *u;
-    int blocks, rows, columns, rank; /* of a block */
+    sp_factors_shape as;
     float *pull_u, *pull_v;
 } pair;
 
@@ -19,34 +20,6 @@ struct sp_frobenius {
     float *gram;   /* v' v, or u u': of the largest rank */
     void *scratch; /* of the kernels */
 };
-
-static pair pair_of(const sp_param *u)
-{
-    const sp_param *v = u->other;
-    int rank = (int)(v->count / (size_t)v->dims[0]);
-    int blocks = u->dims[0] / rank;
-
-    return (pair){ .u = u,
-                   .blocks = blocks,
-                   .rows = v->dims[0] / blocks,
-                   .columns = (int)(u->count / (size_t)u->dims[0]),
-                   .rank = rank };
-}
-
-/* A linear layer. */
-static sp_conv_shape layer(int in, int out)
-{
-    return (sp_conv_shape){ .h = 1,
-                            .w = 1,
-                            .cin = in,
-                            .oh = 1,
-                            .ow = 1,
-                            .cout = out,
-                            .kh = 1,
-                            .kw = 1,
-                            .stride = 1,
-                            .groups = 1 };
-}
 
 /* ---- Products ------------------------------------------------------------ */
 
@@ -61,19 +34,20 @@ enum { GRAM_V, PULL_U, GRAM_U, PULL_V, PRODUCTS };
 
 static void products_of(const pair *p, product out[PRODUCTS])
 {
-    sp_conv_shape square = layer(p->rank, p->rank);
-    sp_conv_shape wide = layer(p->columns, p->rank);
+    int rank = p->as.rank, rows = p->as.rows;
+    sp_conv_shape square = sp_linear_shape(rank, rank);
+    sp_conv_shape wide = sp_linear_shape(p->as.columns, rank);
 
-    out[GRAM_V] = (product){ square, p->rows, SP_BACKWARD_WEIGHT };
-    out[PULL_U] = (product){ wide, p->rank, SP_BACKWARD_INPUT };
-    out[GRAM_U] = (product){ wide, p->rank, SP_FORWARD };
-    out[PULL_V] = (product){ square, p->rows, SP_FORWARD };
+    out[GRAM_V] = (product){ square, rows, SP_BACKWARD_WEIGHT };
+    out[PULL_U] = (product){ wide, rank, SP_BACKWARD_INPUT };
+    out[GRAM_U] = (product){ wide, rank, SP_FORWARD };
+    out[PULL_V] = (product){ square, rows, SP_FORWARD };
 }
 
 static void fill_block(const sp_frobenius *f, const pair *p, int block)
 {
-    size_t at_u = (size_t)block * (size_t)p->rank * (size_t)p->columns;
-    size_t at_v = (size_t)block * (size_t)p->rank * (size_t)p->rows;
+    size_t at_u = (size_t)block * (size_t)p->as.rank * (size_t)p->as.columns;
+    size_t at_v = (size_t)block * (size_t)p->as.rank * (size_t)p->as.rows;
     const float *u = p->u->value + at_u, *v = p->u->other->value + at_v;
     const sp_conv_how *how = &f->how;
     product m[PRODUCTS];
@@ -92,13 +66,11 @@ static void fill_block(const sp_frobenius *f, const pair *p, int block)
 void sp_frobenius_fill(sp_frobenius *f)
 {
     for (size_t i = 0; f && i < f->count; i++)
-        for (int b = 0; b < f->pairs[i].blocks; b++)
+        for (int b = 0; b < f->pairs[i].as.blocks; b++)
             fill_block(f, &f->pairs[i], b);
 }
 
 /* ---- Making -------------------------------------------------------------- */
-
-static bool is_u(const sp_param *p) { return p->other && !p->left; }
 
 static size_t list_pairs(sp_frobenius *f, const sp_params *params)
 {
@@ -106,8 +78,9 @@ static size_t list_pairs(sp_frobenius *f, const sp_params *params)
     size_t floats = 0;
 
     for (int i = 0; (p = sp_params_at(params, i)); i++)
-        if (is_u(p)) {
-            f->pairs[f->count++] = pair_of(p);
+        if (sp_is_right_factor(p)) {
+            f->pairs[f->count++] =
+                (pair){ .u = p, .as = sp_factors_shape_of(p) };
             floats += p->count + p->other->count;
         }
     return floats;
@@ -137,8 +110,8 @@ static sp_err allocate(sp_frobenius *f, const sp_params *params)
         return sp_fail(SP_ENOMEM, "frobenius_decay: out of memory");
     floats = list_pairs(f, params);
     for (size_t i = 0; i < f->count; i++)
-        if ((size_t)f->pairs[i].rank > rank)
-            rank = (size_t)f->pairs[i].rank;
+        if ((size_t)f->pairs[i].as.rank > rank)
+            rank = (size_t)f->pairs[i].as.rank;
     f->pulls = sp_block_alloc(floats * sizeof *f->pulls + 1);
     f->gram = sp_block_alloc(rank * rank * sizeof *f->gram);
     f->scratch = sp_block_alloc(scratch_for(f));

@@ -90,7 +90,7 @@ static sp_err list_tasks(tasks *t, const sp_params *from, const sp_params *to)
     if (!t->all)
         return sp_fail(SP_ENOMEM, "switch: out of memory");
     for (int i = 0; (p = sp_params_at(to, i)); i++)
-        if (p->other && !p->left)
+        if (sp_is_right_factor(p))
             t->all[t->count++] = (task){ .whole = source_of(from, p), .u = p };
     return SP_OK;
 }
