@@ -212,16 +212,6 @@ static sp_err gather_keepers(sp_comm *c, const sp_local *l, bool *keeps)
     return sp_op_wait(c, sp_gather_all(c, on, &own, sizeof own, keeps));
 }
 
-static sp_err open_rank(const sp_checkpoint *c, int rank, sp_st_file **f)
-{
-    char name[SP_RANK_FILE_ROOM];
-    char *path = sp_path(c->folder, "%s", sp_rank_file(name, rank));
-    sp_err e = path ? sp_st_open(f, path) : no_memory();
-
-    free(path);
-    return e;
-}
-
 /* A compressor keeps momenta if the optimizer has momentum: arrays that the
  * checkpoint has and that are empty now, or the other way round. */
 static sp_err check_momentum(const sp_checkpoint *c, const sp_local *l)
@@ -235,7 +225,7 @@ static sp_err check_momentum(const sp_checkpoint *c, const sp_local *l)
         rank++;
     if (rank == m->ranks)
         return SP_OK;
-    e = open_rank(c, rank, &f);
+    e = sp_rank_file_open(&f, c->folder, rank);
     for (size_t i = 0; e == SP_OK && i < l->kept_count; i++) {
         const sp_st_tensor *have = sp_st_find(f, l->kept[i].name);
         bool was = have && have->dims[0] > 0;

@@ -18,6 +18,16 @@ const char *sp_rank_file(char out[SP_RANK_FILE_ROOM], int rank)
     return out;
 }
 
+sp_err sp_rank_file_open(sp_st_file **f, const char *folder, int rank)
+{
+    char name[SP_RANK_FILE_ROOM];
+    char *path = sp_path(folder, "%s", sp_rank_file(name, rank));
+    sp_err e = path ? sp_st_open(f, path) : sp_fail(SP_ENOMEM, "out of memory");
+
+    free(path);
+    return e;
+}
+
 /* The last line, "...HEX"}, and its fixed length with the line end. */
 static const char seal_key[] = "\"manifest_sha256\":\"";
 static const char seal_end[] = "\"}\n";

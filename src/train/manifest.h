@@ -20,6 +20,10 @@ extern const char *const sp_common_files[SP_COMMON_FILES];
 enum { SP_RANK_FILE_ROOM = 40 };
 const char *sp_rank_file(char out[SP_RANK_FILE_ROOM], int rank);
 
+/* Open that file of a checkpoint; sp_st_close() closes it. Errors: those of
+ * sp_st_open(), SP_ENOMEM. */
+SP_MUST sp_err sp_rank_file_open(sp_st_file **f, const char *folder, int rank);
+
 typedef struct sp_rank_stamp {
     sp_st_stamp stamp;
     bool keeps; /* arrays of the compressor are in it */

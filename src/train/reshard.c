@@ -39,22 +39,12 @@ sp_place sp_place_of(const bool *keeps, int rank, int ranks)
     return at;
 }
 
-static sp_err open_rank(sp_st_file **f, const char *folder, int rank)
-{
-    char name[SP_RANK_FILE_ROOM];
-    char *path = sp_path(folder, "%s", sp_rank_file(name, rank));
-    sp_err e = path ? sp_st_open(f, path) : sp_fail(SP_ENOMEM, "out of memory");
-
-    free(path);
-    return e;
-}
-
 /* ---- Statistics -------------------------------------------------------- */
 
 static sp_err read_buffers(const char *folder, const sp_local *to, int rank)
 {
     sp_st_file *f = NULL;
-    sp_err e = open_rank(&f, folder, rank);
+    sp_err e = sp_rank_file_open(&f, folder, rank);
 
     for (int i = 0; e == SP_OK && sp_params_at(to->params, i); i++) {
         const sp_param *p = sp_params_at(to->params, i);
@@ -107,7 +97,7 @@ static sp_err cut_columns(const char *folder, const sp_manifest *m,
         sp_share((size_t)m->batch, r, m->ranks, &begin, &rows);
         if (rows == 0 || n == 0 || begin >= first + n || begin + rows <= first)
             continue;
-        e = open_rank(&f, folder, r);
+        e = sp_rank_file_open(&f, folder, r);
         for (int i = 0; e == SP_OK && i < to->count; i++)
             e = read_columns(f, m, r, &to->at[i], first, n);
         sp_st_close(f);
@@ -189,7 +179,7 @@ static sp_err sum_up(const char *folder, const sp_manifest *m,
     while (e == SP_OK && next_source(m, at, &rank, &number)) {
         sp_st_file *f = NULL;
 
-        e = open_rank(&f, folder, rank);
+        e = sp_rank_file_open(&f, folder, rank);
         if (e == SP_OK)
             e = sp_st_load(f, &to->tensor, part);
         for (size_t i = 0; e == SP_OK && i < n; i++)
@@ -212,7 +202,7 @@ static sp_err check_sources(const char *folder, const sp_manifest *m,
     while (e == SP_OK && next_source(m, at, &rank, &number)) {
         sp_st_file *f = NULL;
 
-        e = open_rank(&f, folder, rank);
+        e = sp_rank_file_open(&f, folder, rank);
         if (e == SP_OK)
             e = check_kept(f, folder, rank, to);
         sp_st_close(f);
