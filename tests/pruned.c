@@ -30,19 +30,6 @@ const char *const *const pruned_networks[PRUNED_NETWORKS] = { resnet,
                                                               pruned_mlp, lstm,
                                                               pruned_late };
 
-void pruned_join(const char *out[PRUNED_MOST], const char *const *a,
-                 const char *const *b)
-{
-    size_t n = 0;
-
-    for (; a && *a; a++)
-        out[n++] = *a;
-    for (; b && *b; b++)
-        out[n++] = *b;
-    out[n] = NULL;
-    ck_assert_uint_lt(n, PRUNED_MOST);
-}
-
 void pruned_train(const runs *r, const char *run, const char *const *overrides)
 {
     if (runs_train(r, (runs_job){ .run = run, .overrides = overrides }) !=

@@ -5,7 +5,7 @@
 
 #include "runs.h"
 
-enum { PRUNED_NETWORKS = 4, PRUNED_MOST = 24 };
+enum { PRUNED_NETWORKS = 4 };
 
 /* Overrides of networks with convolutions and running statistics, of linear
  * layers, of a recurrent one, and of one that goes back to the weights after an
@@ -13,10 +13,6 @@ enum { PRUNED_NETWORKS = 4, PRUNED_MOST = 24 };
  * 3, 6, 6, 5; epochs of a training: 2, 2, 2, 3. */
 extern const char *const *const pruned_networks[PRUNED_NETWORKS];
 extern const char *const pruned_mlp[], *const pruned_late[];
-
-/* Overrides one behind the other; both end with NULL. */
-void pruned_join(const char *out[PRUNED_MOST], const char *const *a,
-                 const char *const *b);
 
 void pruned_train(const runs *r, const char *run, const char *const *overrides);
 void pruned_resume(const runs *r, const char *run,

@@ -60,6 +60,36 @@ sp_config *runs_config(const runs *r, const char *const *overrides)
     return c;
 }
 
+void runs_join(const char *out[RUNS_MOST], const char *const *a,
+               const char *const *b)
+{
+    size_t n = 0;
+
+    ck_assert_uint_lt(length(a) + length(b), RUNS_MOST);
+    for (; a && *a; a++)
+        out[n++] = *a;
+    for (; b && *b; b++)
+        out[n++] = *b;
+    out[n] = NULL;
+}
+
+void runs_refused(const runs *r, const char *const *overrides, const char *word)
+{
+    const char *file = sp_scratch_path(r->folder, "config.yaml");
+    sp_config *c = NULL;
+    sp_err e =
+        sp_config_load(&c, r->registry, &file, 1, overrides, length(overrides));
+
+    if (e == SP_OK) {
+        sp_job job = { .run = runs_path(r, "x", "") };
+        e = sp_train(c, &job);
+        ck_assert(!job.started);
+    }
+    ck_assert_int_eq(e, SP_ECONFIG);
+    ck_assert_msg(runs_error(word), "%s", sp_last_error());
+    sp_config_free(c);
+}
+
 const char *runs_path(const runs *r, const char *run, const char *file)
 {
     char both[256];

@@ -21,6 +21,17 @@ void runs_free(runs *r);
 /* The configuration with `overrides` (ends with NULL; may be NULL). */
 sp_config *runs_config(const runs *r, const char *const *overrides);
 
+/* Overrides one behind the other; all end with NULL. */
+enum { RUNS_MOST = 24 };
+
+void runs_join(const char *out[RUNS_MOST], const char *const *a,
+               const char *const *b);
+
+/* Training is refused with SP_ECONFIG before step 0, with `word` in the text.
+ */
+void runs_refused(const runs *r, const char *const *overrides,
+                  const char *word);
+
 /* What a job does when it has written `lines` progress lines. */
 typedef enum runs_end { RUNS_GO_ON, RUNS_STOP, RUNS_DIE } runs_end;
 

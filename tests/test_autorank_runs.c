@@ -16,8 +16,6 @@ static void tear_down(void) { runs_free(&r); }
 
 /* ---- Looking ------------------------------------------------------------- */
 
-enum { MOST = 24 };
-
 /* A wide first layer, 8 x 192, and 14 epochs of 8 steps; those of the first
  * bend its singular values, then nothing changes. */
 static const char *const wide[] = {
@@ -30,19 +28,6 @@ static const char *const wide[] = {
     "lowrank.full=",        NULL
 };
 enum { STEPS = 8, SWITCH = 12 * (STEPS + 1) /* lines before it */ };
-
-static void join(const char *out[MOST], const char *const *a,
-                 const char *const *b)
-{
-    size_t n = 0;
-
-    for (; a && *a; a++)
-        out[n++] = *a;
-    for (; b && *b; b++)
-        out[n++] = *b;
-    out[n] = NULL;
-    ck_assert_uint_lt(n, MOST);
-}
 
 /* Weights with the singular values 1, 1/2, 1/4, ... on the diagonal: of n, the
  * stable rank is the sum of 1/4^k. */
@@ -109,12 +94,12 @@ START_TEST(a_run_that_dies_around_the_switch_goes_on_as_if_it_had_not)
                                  SWITCH - 1, SWITCH, SWITCH + 1, SWITCH + 9 };
     static const char *const often[] = { "train.checkpoint_steps=1",
                                          "train.keep=1", NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
     runs_job die = {
         .run = "b", .overrides = with, .end = RUNS_DIE, .lines = lines[_i]
     };
 
-    join(with, wide, _i % 2 ? often : NULL);
+    runs_join(with, wide, _i % 2 ? often : NULL);
     train("a", with);
     ck_assert(logged("a", "1 layer factorized"));
     ck_assert(logged("a", "1 of 2 layers are stable"));
@@ -127,9 +112,9 @@ END_TEST
 START_TEST(threads_do_not_change_the_bits)
 {
     static const char *const more[] = { "train.threads=3", NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
 
-    join(with, wide, more);
+    runs_join(with, wide, more);
     train("a", wide);
     train("b", with);
     ck_assert(runs_same(&r, "a", "b", "model.safetensors"));
@@ -173,8 +158,8 @@ START_TEST(a_run_of_low_rank_stays_what_it_is)
 
     die.run = "c";
     die.lines = 30; /* the switch by ratio is after one epoch */
-    const char *with[MOST];
-    join(with, wide, ratio);
+    const char *with[RUNS_MOST];
+    runs_join(with, wide, ratio);
     train("d", with);
     die.overrides = with;
     ck_assert_int_eq(runs_train(&r, die), SP_ESTOPPED);
@@ -191,12 +176,12 @@ START_TEST(epochs_that_were_not_looked_at_cannot_be_made_up_for)
                                          "lowrank.warmup_epochs=5", NULL };
     static const char *const automatic[] = { "lowrank.rank=auto", NULL };
     static const char *const other[] = { "lowrank.full=fc2", NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
     runs_job stop = {
         .run = "a", .overrides = with, .end = RUNS_STOP, .lines = 20
     };
 
-    join(with, wide, later);
+    runs_join(with, wide, later);
     ck_assert_int_eq(runs_train(&r, stop), SP_ESTOPPED);
     ck_assert_int_eq(
         runs_resume(&r, (runs_job){ .run = "a", .overrides = automatic }),
@@ -216,13 +201,13 @@ START_TEST(a_run_may_end_at_full_rank_and_says_so)
 {
     static const char *const few[] = { "train.epochs=5", NULL };
     static const char *const still[] = { "optim.lr=1e-7", NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
 
-    join(with, wide, few);
+    runs_join(with, wide, few);
     train("a", with);
     ck_assert(logged("a", "those of 2 of 2 layers have not become stable"));
     ck_assert(logged("a", "needs 11 epochs"));
-    join(with, wide, still);
+    runs_join(with, wide, still);
     train("b", with);
     ck_assert(logged("b", "no layer would have become smaller"));
     ck_assert(!logged("b", "factorized"));
@@ -234,19 +219,19 @@ START_TEST(frobenius_decay_goes_over_the_switch_and_not_with_everything)
     static const char *const on[] = { "lowrank.frobenius_decay=true", NULL };
     static const char *const both[] = { "lowrank.frobenius_decay=true",
                                         "lowrank.extra_norm=true", NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
     runs_job die = {
         .run = "b", .overrides = with, .end = RUNS_DIE, .lines = SWITCH + 4
     };
     sp_settings s;
     sp_config *c;
 
-    join(with, wide, both);
+    runs_join(with, wide, both);
     c = runs_config(&r, with);
     ck_assert_int_eq(sp_settings_view(c, &s), SP_ECONFIG);
     ck_assert(runs_error("lowrank.extra_norm"));
     sp_config_free(c);
-    join(with, wide, on);
+    runs_join(with, wide, on);
     train("a", with);
     ck_assert(runs_train_killed(&r, die));
     ck_assert_int_eq(runs_resume(&r, (runs_job){ .run = "b" }), SP_OK);

@@ -12,25 +12,10 @@ static void set_up(void) { r = runs_new(); }
 
 static void tear_down(void) { runs_free(&r); }
 
-enum { MOST = 24 };
-
 static const char *const mlp[] = { "model.hidden=[16,12]",
                                    "lowrank.name=pufferfish",
                                    "lowrank.warmup_epochs=1",
                                    "lowrank.full=", NULL };
-
-/* Those of the perceptron, and more; they end with NULL. */
-static void join(const char *out[MOST], const char *const *more)
-{
-    size_t n = 0;
-
-    for (int i = 0; mlp[i]; i++)
-        out[n++] = mlp[i];
-    for (int i = 0; more[i]; i++)
-        out[n++] = more[i];
-    out[n] = NULL;
-    ck_assert_uint_lt(n, MOST);
-}
 
 START_TEST(the_rate_changes_with_the_switch_and_rises_again)
 {
@@ -59,24 +44,10 @@ START_TEST(what_could_not_become_of_low_rank_is_refused_before_step_0)
         { "lowrank.at_switch=keep", "restart" },
     };
     const char *extra[] = { cases[_i].override, NULL };
-    const char *with[MOST];
-    sp_config *c = NULL;
-    const char *file = sp_scratch_path(r.folder, "config.yaml");
-    size_t n = 0;
-    sp_err e;
+    const char *with[RUNS_MOST];
 
-    join(with, extra);
-    while (with[n])
-        n++;
-    e = sp_config_load(&c, r.registry, &file, 1, with, n);
-    if (e == SP_OK) {
-        sp_job job = { .run = runs_path(&r, "x", "") };
-        e = sp_train(c, &job);
-        ck_assert(!job.started);
-    }
-    ck_assert_int_eq(e, SP_ECONFIG);
-    ck_assert_msg(runs_error(cases[_i].word), "%s", sp_last_error());
-    sp_config_free(c);
+    runs_join(with, mlp, extra);
+    runs_refused(&r, with, cases[_i].word);
 }
 END_TEST
 
@@ -84,11 +55,11 @@ START_TEST(a_projection_needs_momentum_that_is_linear)
 {
     static const char *const adam[] = { "optim.name=adam", "optim.lr=0.001",
                                         "lowrank.at_switch=project", NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
     sp_config *c;
     sp_settings s;
 
-    join(with, adam);
+    runs_join(with, mlp, adam);
     c = runs_config(&r, with);
     ck_assert_int_eq(sp_settings_view(c, &s), SP_ECONFIG);
     ck_assert(runs_error("use restart"));

@@ -149,10 +149,10 @@ static void go_to(const char *run, int step, const char *const *with)
 {
     char limit[32];
     const char *const extra[] = { limit, NULL };
-    const char *both[PRUNED_MOST];
+    const char *both[RUNS_MOST];
 
     snprintf(limit, sizeof limit, "train.max_steps=%d", step);
-    pruned_join(both, with, extra);
+    runs_join(both, with, extra);
     if (with)
         pruned_train(&r, run, both);
     else
@@ -314,24 +314,10 @@ START_TEST(what_cannot_be_pruned_is_refused_before_step_0)
         { "lowrank.name=pufferfish", "prune.name: magnitude needs lowrank" },
     };
     const char *extra[] = { cases[_i].override, NULL };
-    const char *with[PRUNED_MOST];
-    const char *file = sp_scratch_path(r.folder, "config.yaml");
-    sp_config *c = NULL;
-    size_t n = 0;
-    sp_err e;
+    const char *with[RUNS_MOST];
 
-    pruned_join(with, pruned_mlp, extra);
-    while (with[n])
-        n++;
-    e = sp_config_load(&c, r.registry, &file, 1, with, n);
-    if (e == SP_OK) {
-        sp_job job = { .run = runs_path(&r, "x", "") };
-        e = sp_train(c, &job);
-        ck_assert(!job.started);
-    }
-    ck_assert_int_eq(e, SP_ECONFIG);
-    ck_assert_msg(runs_error(cases[_i].word), "%s", sp_last_error());
-    sp_config_free(c);
+    runs_join(with, pruned_mlp, extra);
+    runs_refused(&r, with, cases[_i].word);
 }
 END_TEST
 

@@ -119,13 +119,13 @@ START_TEST(steps_are_those_of_all_rounds)
     char limit[32];
     const char *const extra[] = { limit, NULL };
     static const char *const more[] = { "train.max_steps=0", NULL };
-    const char *with[PRUNED_MOST];
+    const char *with[RUNS_MOST];
     sp_epoch_line lines[64];
     int last = limits[_i] < 36 ? limits[_i] : 36;
     char *text;
 
     snprintf(limit, sizeof limit, "train.max_steps=%d", limits[_i]);
-    pruned_join(with, pruned_mlp, extra);
+    runs_join(with, pruned_mlp, extra);
     pruned_train(&r, "a", pruned_mlp);
     pruned_train(&r, "b", with);
     ck_assert_int_eq(read_lines("b", "step", lines), last);
@@ -183,9 +183,9 @@ END_TEST
 START_TEST(what_rounds_go_back_to_is_not_rotated_away)
 {
     static const char *const one[] = { "train.keep=0", NULL };
-    const char *with[PRUNED_MOST];
+    const char *with[RUNS_MOST];
 
-    pruned_join(with, pruned_late, one);
+    runs_join(with, pruned_late, one);
     pruned_train(&r, "a", with);
     ck_assert(sp_is_dir(runs_path(&r, "a", "checkpoints/rewind")));
     ck_assert(sp_is_dir(runs_path(&r, "a", "checkpoints/step-00000005")));
@@ -198,11 +198,11 @@ START_TEST(a_run_is_verified_through_its_rounds)
 {
     static const char *const longer[] = { "train.epochs=20", "log.every=1000",
                                           NULL };
-    const char *with[PRUNED_MOST];
+    const char *with[RUNS_MOST];
     char *path;
     int compared = 0;
 
-    pruned_join(with, _i ? pruned_late : pruned_mlp, longer);
+    runs_join(with, _i ? pruned_late : pruned_mlp, longer);
     pruned_train(&r, "a", with);
     path = strdup(runs_path(&r, "a", ""));
     if (sp_verify(r.registry, path, 1000, NULL, &compared) != SP_OK)
@@ -223,9 +223,9 @@ START_TEST(a_run_goes_on_with_the_pruning_that_it_began_with)
     };
     static const char *const part[] = { "train.max_steps=14", NULL };
     const char *change[] = { cases[_i].override, "train.max_steps=0", NULL };
-    const char *with[PRUNED_MOST];
+    const char *with[RUNS_MOST];
 
-    pruned_join(with, pruned_mlp, part);
+    runs_join(with, pruned_mlp, part);
     pruned_train(&r, "a", with);
     ck_assert_int_eq(
         runs_resume(&r, (runs_job){ .run = "a", .overrides = change }),

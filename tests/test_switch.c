@@ -18,22 +18,6 @@ static void set_up(void) { r = runs_new(); }
 
 static void tear_down(void) { runs_free(&r); }
 
-enum { MOST = 24 };
-
-/* Overrides one behind the other; both end with NULL. */
-static void join(const char *out[MOST], const char *const *a,
-                 const char *const *b)
-{
-    size_t n = 0;
-
-    for (; a && *a; a++)
-        out[n++] = *a;
-    for (; b && *b; b++)
-        out[n++] = *b;
-    out[n] = NULL;
-    ck_assert_uint_lt(n, MOST);
-}
-
 /* Networks with convolutions and running statistics, of linear layers, and of
  * recurrent ones. */
 static const char *const resnet[] = {
@@ -138,12 +122,12 @@ static sp_scores score(sp_session *s)
 START_TEST(at_full_rank_the_network_stays_what_it_is)
 {
     static const char *const whole[] = { "lowrank.rank_ratio=1", NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
     sp_config *c;
     sp_session s;
     sp_scores before, after;
 
-    join(with, networks[_i], whole);
+    runs_join(with, networks[_i], whole);
     s = open_session(with, &c);
     train_steps(&s, 2);
     before = score(&s);
@@ -294,13 +278,13 @@ START_TEST(momentum_starts_anew_or_is_projected)
     const char *const how[] = { _i ? "lowrank.at_switch=project"
                                    : "lowrank.at_switch=restart",
                                 NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
     memory old[16];
     sp_config *c;
     sp_session s;
     int count;
 
-    join(with, mlp, how);
+    runs_join(with, mlp, how);
     s = open_session(with, &c);
     train_steps(&s, 3);
     count = remember(&s, old);
@@ -347,14 +331,14 @@ START_TEST(what_was_not_sent_is_applied_before_the_weights_are_factorized)
                                        "compress.ratio=0.1",
                                        "compress.warmup=[]",
                                        "lowrank.rank_ratio=1", NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
     memory old[16];
     sp_config *c;
     sp_session s;
     const sp_param *p;
     int count;
 
-    join(with, mlp, dgc);
+    runs_join(with, mlp, dgc);
     s = open_session(with, &c);
     train_steps(&s, 3);
     count = remember(&s, old);
@@ -385,14 +369,14 @@ START_TEST(what_was_not_sent_can_be_projected_instead)
                                        "compress.ratio=0.1",
                                        "compress.warmup=[]",
                                        "lowrank.residual=project", NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
     sp_text told = { 0 };
     const sp_param *p;
     sp_config *c;
     sp_session s;
     double sum = 0;
 
-    join(with, mlp, dgc);
+    runs_join(with, mlp, dgc);
     s = open_session(with, &c);
     train_steps(&s, 3);
     ck_assert_int_eq(sp_switch(&s, 0.05, NULL, &told), SP_OK);
@@ -413,10 +397,10 @@ END_TEST
 START_TEST(low_rank_from_the_start_has_no_switch)
 {
     static const char *const now[] = { "lowrank.warmup_epochs=0", NULL };
-    const char *with[MOST];
+    const char *with[RUNS_MOST];
     char *log;
 
-    join(with, resnet, now);
+    runs_join(with, resnet, now);
     ck_assert_int_eq(
         runs_train(&r, (runs_job){ .run = "a", .overrides = with }), SP_OK);
     log = runs_read(runs_path(&r, "a", "log.txt"));
