@@ -158,22 +158,24 @@ static int print_object(const sp_info *info, const sp_info *end)
 static int info(const sp_args *a)
 {
     sp_opened o = { 0 };
-    sp_info start = { 0 }, end = { 0 };
+    sp_info start = { 0 }, later = { 0 }, *end = &start;
     sp_err e = sp_opened_config(&o, a);
     int status = SP_EXIT_DONE;
 
     if (e == SP_OK)
         e = sp_info_open(o.config, false, &start);
-    if (e == SP_OK)
-        e = sp_info_open(o.config, true, &end);
+    if (e == SP_OK && sp_config_own(o.config, "lowrank")) {
+        end = &later;
+        e = sp_info_open(o.config, true, end);
+    }
     if (e != SP_OK)
         status = sp_refuse(e);
     else if (sp_args_flag(a, "json"))
-        status = print_object(&start, &end);
+        status = print_object(&start, end);
     else
-        print_text(&start, &end);
+        print_text(&start, end);
     sp_info_close(&start);
-    sp_info_close(&end);
+    sp_info_close(&later);
     sp_opened_free(&o);
     return status;
 }
