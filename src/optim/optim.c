@@ -23,13 +23,10 @@ struct sp_optim {
     float *state[SP_MAX_STATE]; /* blocks laid out as the store's */
     part *parts;
     size_t part_count;
-    double *sums;    /* of squares, one a part */
-    size_t *first;   /* part of each parameter, by its index */
-    bool *corrected; /* of each parameter, by its index */
-    struct pulled {
-        const float *from; /* or NULL, and ... */
-        size_t offset;     /* ... where the parameter begins in the store */
-    } * pulled;            /* of each parameter, by its index */
+    double *sums;       /* of squares, one a part */
+    size_t *first;      /* part of each parameter, by its index */
+    bool *corrected;    /* of each parameter, by its index */
+    const float **pull; /* of each parameter, by its index; or NULL */
 };
 
 /* ---- Making -------------------------------------------------------------- */
@@ -76,7 +73,7 @@ static sp_err allocate(sp_optim *o)
 
     o->first = malloc((all + 1) * sizeof *o->first);
     o->corrected = calloc(all + 1, sizeof *o->corrected);
-    o->pulled = calloc(all + 1, sizeof *o->pulled);
+    o->pull = calloc(all + 1, sizeof *o->pull);
     o->parts = malloc((parts + 1) * sizeof *o->parts);
     o->sums = malloc((parts + 1) * sizeof *o->sums);
     for (int i = 0; i < o->args.rule->state_count; i++) {
@@ -91,7 +88,7 @@ static sp_err allocate(sp_optim *o)
                            "had",
                            o->args.rule->entry.name, o->args.rule->state_count,
                            bytes);
-    if (!o->parts || !o->sums || !o->first || !o->corrected || !o->pulled)
+    if (!o->parts || !o->sums || !o->first || !o->corrected || !o->pull)
         return sp_fail(SP_ENOMEM, "optimizer %s: out of memory",
                        o->args.rule->entry.name);
     cut(o, params);
@@ -132,7 +129,7 @@ void sp_optim_free(sp_optim *o)
     free(o->sums);
     free(o->first);
     free(o->corrected);
-    free(o->pulled);
+    free(o->pull);
     free(o);
 }
 
@@ -225,9 +222,9 @@ static void update_parts(void *arg, size_t begin, size_t end)
         for (int s = 0; s < o->args.rule->state_count; s++)
             u.state[s] = o->state[s] + p->begin;
         u.corrected = o->corrected[p->index];
-        if (o->pulled[p->index].from)
-            u.pull = o->pulled[p->index].from +
-                     (p->begin - o->pulled[p->index].offset);
+        if (o->pull[p->index])
+            u.pull = o->pull[p->index] +
+                     (p->begin - o->parts[o->first[p->index]].begin);
         u.decay = p->decays ? (float)o->args.cfg->weight_decay : 0.0f;
         o->args.rule->update(&u);
     }
@@ -255,5 +252,5 @@ void sp_optim_correct(sp_optim *o, const sp_param *p, bool corrected)
 
 void sp_optim_pull(sp_optim *o, const sp_param *p, const float *pull)
 {
-    o->pulled[p->index] = (struct pulled){ pull, p->offset };
+    o->pull[p->index] = pull;
 }

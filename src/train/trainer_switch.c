@@ -153,15 +153,10 @@ static sp_err do_switch(sp_trainer *t)
 
 sp_err sp_trainer_switch(sp_trainer *t)
 {
-    double now;
-
     if (looks(t))
         SP_TRY(look_at_ranks(t));
     if (due(t))
         SP_TRY(do_switch(t));
-    /* It is no part of the next step's time. */
-    now = sp_now();
-    t->state.seconds += now - t->lap;
-    t->lap = now;
+    sp_trainer_lap(t); /* it is no part of the next step's time */
     return SP_OK;
 }
