@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 #include "sprat/random.h"
 #include "train/bench_ops.h"
-#include "train/report.h"
+#include "train/console.h"
 #include "train/step.h"
 
 enum { UNMEASURED = 2 };

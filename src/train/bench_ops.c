@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "train/report.h"
+#include "train/console.h"
 
 /* Groups of arrays. */
 enum {

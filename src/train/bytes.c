@@ -137,8 +137,8 @@ void sp_trainer_density(sp_trainer *t)
     else if (sp_exchange_sums(x))
         how = "summed dense, which costs less than to gather from all ranks";
     t->density = density;
-    sp_report_line(&t->report, "density  %g from step %lld on, %s", density,
-                   (long long)t->state.step, how);
+    sp_console_line(&t->console, "density  %g from step %lld on, %s", density,
+                    (long long)t->state.step, how);
 }
 
 void sp_trainer_bytes(sp_trainer *t)
@@ -150,20 +150,20 @@ void sp_trainer_bytes(sp_trainer *t)
     if (!x || t->state.step == t->counted)
         return;
     b = sp_exchange_bytes(x);
-    sp_report_line(&t->report,
-                   "bytes    a step, of this rank: %.0f in packets "
-                   "(values %.0f, places %.0f, headers %.0f), %.0f dense",
-                   a_step(t, b.values + b.places + b.headers),
-                   a_step(t, b.values), a_step(t, b.places),
-                   a_step(t, b.headers), a_step(t, b.dense));
+    sp_console_line(&t->console,
+                    "bytes    a step, of this rank: %.0f in packets "
+                    "(values %.0f, places %.0f, headers %.0f), %.0f dense",
+                    a_step(t, b.values + b.places + b.headers),
+                    a_step(t, b.values), a_step(t, b.places),
+                    a_step(t, b.headers), a_step(t, b.dense));
     for (int i = 0; i < SP_USES; i++) {
         const sp_ledger_entry *e = &l->use[i];
 
         if (e->calls > 0)
-            sp_report_line(&t->report,
-                           "         %-9s %8lld calls %16lld bytes to MPI "
-                           "%16.0f on the network",
-                           sp_use_name((sp_use)i), (long long)e->calls,
-                           (long long)e->bytes, e->net);
+            sp_console_line(&t->console,
+                            "         %-9s %8lld calls %16lld bytes to MPI "
+                            "%16.0f on the network",
+                            sp_use_name((sp_use)i), (long long)e->calls,
+                            (long long)e->bytes, e->net);
     }
 }

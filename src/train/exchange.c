@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "dist/agree.h"
+#include "train/console.h"
 #include "train/exchange_parts.h"
-#include "train/report.h"
 
 /* Whether all gradients must be there before one may leave. */
 static bool waits(const sp_exchange *x)

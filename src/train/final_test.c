@@ -43,9 +43,9 @@ sp_err sp_trainer_test(sp_trainer *t)
         last->test_loss = best->test_loss;
         last->test_ppl = best->test_ppl;
     }
-    sp_report_line(&t->report,
-                   "test     %.4f ppl %.2f over %zu targets, with the weights "
-                   "of epoch %.0f, the best on the validation part",
-                   best->test_loss, best->test_ppl, scores.count, best->epoch);
+    sp_console_line(&t->console,
+                    "test     %.4f ppl %.2f over %zu targets, with the weights "
+                    "of epoch %.0f, the best on the validation part",
+                    best->test_loss, best->test_ppl, scores.count, best->epoch);
     return SP_OK;
 }

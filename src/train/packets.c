@@ -3,9 +3,9 @@
 
 #include "compress/bytes.h"
 #include "kernels/kernels.h"
+#include "train/console.h"
 #include "train/dense.h"
 #include "train/packets_parts.h"
-#include "train/report.h"
 
 /* Elements of a bucket: so many that its two messages cost little beside
  * encoding it. */

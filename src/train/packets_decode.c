@@ -3,8 +3,8 @@
 
 #include "compress/bytes.h"
 #include "kernels/kernels.h"
+#include "train/console.h"
 #include "train/packets_parts.h"
-#include "train/report.h"
 
 typedef struct job {
     sp_packets *p;

@@ -13,7 +13,7 @@ static void header_exchange(sp_trainer *t)
 {
     char *text = sp_exchange_describe(t->session.exchange);
 
-    sp_report_line(&t->report, "exchange %s", text ? text : "");
+    sp_console_line(&t->console, "exchange %s", text ? text : "");
     free(text);
 }
 
@@ -22,14 +22,14 @@ void sp_trainer_model(sp_trainer *t)
     char text[SP_DESCRIBE_ROOM];
 
     sp_describe_model(&t->session, text);
-    sp_report_line(&t->report, "model    %s", text);
+    sp_console_line(&t->console, "model    %s", text);
 }
 
 void sp_trainer_header(sp_trainer *t)
 {
     const sp_session *s = &t->session;
     const sp_settings *set = &s->set;
-    sp_report *r = &t->report;
+    sp_console *r = &t->console;
     int ranks = sp_comm_ranks(s->comm);
     int share = (set->train->batch + ranks - 1) / ranks;
     bool limited;
@@ -39,25 +39,26 @@ void sp_trainer_header(sp_trainer *t)
     if (ranks > 1)
         snprintf(spread, sizeof spread, "%s%d on each of %d ranks",
                  set->train->batch % ranks ? "up to " : "", share, ranks);
-    sp_report_line(r, "run      %s", t->dir.path);
+    sp_console_line(r, "run      %s", t->dir.path);
     sp_trainer_model(t);
     sp_describe_data(s, text);
-    sp_report_line(r, "data     %s", text);
+    sp_console_line(r, "data     %s", text);
     sp_describe_batch(s, text);
-    sp_report_line(
+    sp_console_line(
         r,
         "batch    %s, %s%s; %" PRId64 " steps an epoch, %" PRId64 " in all%s",
         text, spread, s->train.rows < share ? ", in micro-batches" : "",
         t->batches, steps, limited ? " (train.max_steps)" : "");
-    sp_report_line(r, "rate     %g at step %" PRId64 ": optim.lr %g, %s, %s%s",
-                   sp_trainer_rate(t), t->state.step, set->optim->lr,
-                   set->optimizer->entry.name, set->schedule->entry.name,
-                   set->schedule_cfg->warmup_epochs > 0 ? " after a warm-up"
-                                                        : "");
-    sp_report_line(r, "machine  %d thread%s, %s, %.1f MiB planned for a step%s",
-                   s->threads, s->threads == 1 ? "" : "s", s->isa,
-                   (double)sp_graph_memory(s->train.graph).planned / mib,
-                   ranks > 1 ? ", on each rank" : "");
+    sp_console_line(r, "rate     %g at step %" PRId64 ": optim.lr %g, %s, %s%s",
+                    sp_trainer_rate(t), t->state.step, set->optim->lr,
+                    set->optimizer->entry.name, set->schedule->entry.name,
+                    set->schedule_cfg->warmup_epochs > 0 ? " after a warm-up"
+                                                         : "");
+    sp_console_line(r,
+                    "machine  %d thread%s, %s, %.1f MiB planned for a step%s",
+                    s->threads, s->threads == 1 ? "" : "s", s->isa,
+                    (double)sp_graph_memory(s->train.graph).planned / mib,
+                    ranks > 1 ? ", on each rank" : "");
     if (s->exchange)
         header_exchange(t);
 }

@@ -40,7 +40,7 @@ static void report_warnings(sp_trainer *t)
                     "warning: compress.name is %s, but this is the only rank: "
                     "gradients are compressed, and nothing is sent\n",
                     s->set.compressor->entry.name);
-    sp_report_text(&t->report, &text);
+    sp_console_text(&t->console, &text);
     sp_text_free(&text);
 }
 
@@ -50,10 +50,10 @@ static void report_size(sp_trainer *t, const sp_manifest *m)
     const sp_data_info *i = &t->session.info;
 
     if (m->h != i->h || m->w != i->w || m->c != i->c)
-        sp_report_line(&t->report,
-                       "warning: the images are %dx%dx%d now, up to here they "
-                       "were %dx%dx%d",
-                       i->h, i->w, i->c, m->h, m->w, m->c);
+        sp_console_line(&t->console,
+                        "warning: the images are %dx%dx%d now, up to here they "
+                        "were %dx%dx%d",
+                        i->h, i->w, i->c, m->h, m->w, m->c);
 }
 
 static const char *status_of(sp_err e)
@@ -82,10 +82,10 @@ static sp_err finish(sp_trainer *t, sp_err e)
         told = sp_trainer_result(t, status_of(e), reason);
     if (e == SP_OK) {
         sp_trainer_bytes(t);
-        sp_report_line(&t->report, "result   %s/result.json", t->dir.path);
+        sp_console_line(&t->console, "result   %s/result.json", t->dir.path);
         e = sp_agree(t->job->comm, told);
     } else if (reason) {
-        sp_report_note(&t->report, "%s", reason);
+        sp_console_note(&t->console, "%s", reason);
         sp_fail(e, "%s", reason);
     }
     free(reason);
@@ -117,7 +117,7 @@ static sp_err open_folder(sp_trainer *t, bool config)
         SP_TRY(write_config(t));
     if (!complete)
         SP_TRY(sp_metrics_open(&t->metrics, t->dir.path, &t->state));
-    SP_TRY(sp_report_log(&t->report, t->dir.path));
+    SP_TRY(sp_console_log(&t->console, t->dir.path));
     sp_trainer_header(t);
     report_warnings(t);
     return complete ? SP_OK : sp_trainer_result(t, "running", NULL);
@@ -250,9 +250,9 @@ static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p,
         e = sp_agree(t->job->comm, open_folder(t, changed));
     if (e == SP_OK) {
         report_size(t, &p->manifest);
-        sp_report_line(&t->report, "resume   after step %lld, from %s",
-                       (long long)t->state.step, p->folder);
-        sp_report_text(&t->report, &told);
+        sp_console_line(&t->console, "resume   after step %lld, from %s",
+                        (long long)t->state.step, p->folder);
+        sp_console_text(&t->console, &told);
     }
     sp_text_free(&told);
     return e;
@@ -270,12 +270,12 @@ static sp_err go_on(sp_trainer *t, sp_config *c, bool changed)
         return e;
     t->job->started = true;
     if (sp_trainer_complete(t))
-        sp_report_line(&t->report,
-                       "nothing to do: the run is complete; a larger %s would "
-                       "continue it",
-                       !sp_trainer_finished(t) ? "train.max_steps"
-                       : t->session.set.prune  ? "prune.rounds"
-                                               : "train.epochs");
+        sp_console_line(&t->console,
+                        "nothing to do: the run is complete; a larger %s would "
+                        "continue it",
+                        !sp_trainer_finished(t) ? "train.max_steps"
+                        : t->session.set.prune  ? "prune.rounds"
+                                                : "train.epochs");
     return finish(t, sp_trainer_run(t)); /* at least the test may be left */
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "dist/agree.h"
+#include "train/console.h"
 #include "train/evaluate.h"
-#include "train/report.h"
 
 /* Rows [first, first + n) of a batch: one forward and backward pass. */
 static sp_run part_run(const sp_session *s, const sp_batch *b, int64_t step,

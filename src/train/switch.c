@@ -7,7 +7,7 @@
 
 #include "dist/agree.h"
 #include "nn/factorize.h"
-#include "train/report.h"
+#include "train/console.h"
 
 bool sp_switch_from_start(const sp_config *c)
 {

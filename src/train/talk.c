@@ -28,8 +28,8 @@ void sp_trainer_progress(sp_trainer *t, bool live)
     double samples = (double)s->samples, loss = s->loss_sum / samples;
     char what[MARK_ROOM], span[SP_SPAN_ROOM];
 
-    (live ? sp_report_live : sp_report_progress)(
-        &t->report,
+    (live ? sp_console_live : sp_console_progress)(
+        &t->console,
         "epoch %d/%d  step %" PRId64 "/%" PRId64
         "  loss %.4f  %s  %.0f items/s  %s left",
         s->epoch + 1, cfg->epochs, s->step, all, loss,
@@ -71,8 +71,8 @@ void sp_trainer_epoch_line(sp_trainer *t, const sp_epoch_line *l, bool best)
     if (sp_trainer_scores(t, SP_PART_TEST))
         part(test, "test", l->test_loss,
              mark(what, "", l->test_top1, l->test_ppl));
-    sp_report_line(
-        &t->report, "%sepoch %.0f/%d done%s%s%s%s  lr %g  %.0f items/s  %s",
+    sp_console_line(
+        &t->console, "%sepoch %.0f/%d done%s%s%s%s  lr %g  %.0f items/s  %s",
         round_of(round, t, l), l->epoch, t->session.set.train->epochs, train,
         valid, test, best ? " (best)" : "", l->lr, l->items_per_s,
         sp_span(span, l->seconds));

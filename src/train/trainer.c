@@ -19,15 +19,15 @@ static const sp_train_cfg *settings(const sp_trainer *t)
 sp_trainer sp_trainer_start(sp_job *job)
 {
     double now = sp_now();
-    sp_report report = sp_report_to(job->terminal);
+    sp_console console = sp_console_to(job->terminal);
 
     /* A launcher gives ranks a terminal whose other end may be a file. */
     if (sp_comm_ranks(job->comm) > 1)
-        report.live = false;
+        console.live = false;
     return (sp_trainer){
         .job = job,
         .dir = { .lock = -1 },
-        .report = report,
+        .console = console,
         .state = sp_train_state_start(),
         .opened = now,
         .lap = now,
@@ -46,7 +46,7 @@ void sp_trainer_close(sp_trainer *t)
 {
     sp_loader_free(t->loader);
     sp_metrics_close(&t->metrics);
-    sp_report_close(&t->report);
+    sp_console_close(&t->console);
     sp_rundir_close(&t->dir);
     sp_session_close(&t->session);
     sp_autorank_free(&t->autorank);
@@ -139,8 +139,8 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
     /* What stays costs room only. */
     if (sp_trainer_speaks(t) &&
         sp_rotate(t->dir.path, settings(t)->keep) != SP_OK)
-        sp_report_line(&t->report, "warning: an old checkpoint stays: %s",
-                       sp_last_error());
+        sp_console_line(&t->console, "warning: an old checkpoint stays: %s",
+                        sp_last_error());
     t->saved = sp_now();
     sp_trainer_lap(t);
     return SP_OK;

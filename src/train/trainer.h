@@ -3,8 +3,8 @@
 #define SP_TRAIN_TRAINER_H
 
 #include "data/loader.h"
+#include "train/console.h"
 #include "train/metrics.h"
-#include "train/report.h"
 #include "train/rundir.h"
 #include "train/session.h"
 
@@ -19,7 +19,7 @@ typedef struct sp_trainer {
     sp_session session;
     sp_rundir dir;
     sp_metrics metrics;
-    sp_report report;
+    sp_console console;
     sp_loader *loader;
     sp_train_state state;
     sp_autorank autorank; /* what was seen of ranks; empty: nothing */

@@ -204,11 +204,11 @@ static sp_err prune(sp_trainer *t, bool *gone, size_t removed)
     SP_TRY(go_back(t, &schedule));
     sp_prune_apply(params, gone);
     SP_TRY(sp_agree(t->job->comm, begin_round(t, &schedule)));
-    sp_report_line(&t->report,
-                   "prune    %zu of %zu weights removed, %.2f %% are left; "
-                   "round %d of %d starts from the weights after epoch %d",
-                   removed, before, sp_trainer_remaining(t), t->state.round,
-                   cfg->rounds, cfg->rewind_epoch);
+    sp_console_line(&t->console,
+                    "prune    %zu of %zu weights removed, %.2f %% are left; "
+                    "round %d of %d starts from the weights after epoch %d",
+                    removed, before, sp_trainer_remaining(t), t->state.round,
+                    cfg->rounds, cfg->rewind_epoch);
     return sp_params_agree(params, t->job->comm);
 }
 

@@ -34,10 +34,11 @@ static void tell_ranks(sp_trainer *t, double seconds)
     }
     if (seconds > long_time)
         snprintf(took, sizeof took, " (found in %.1f s)", seconds);
-    sp_report_line(&t->report,
-                   "ranks    %d of %d layers are stable; they would be from %d "
-                   "to %d%s",
-                   a->count - sp_autorank_left(a), a->count, least, most, took);
+    sp_console_line(
+        &t->console,
+        "ranks    %d of %d layers are stable; they would be from %d "
+        "to %d%s",
+        a->count - sp_autorank_left(a), a->count, least, most, took);
 }
 
 static sp_err look_at_ranks(sp_trainer *t)
@@ -79,11 +80,11 @@ static void tell_full(sp_trainer *t)
 
     for (int i = 0; i < a->count; i++)
         if (a->layers[i].rank == 0)
-            sp_report_line(&t->report,
-                           "switch   %s stays at full rank: factors of rank "
-                           "%d would not be smaller",
-                           a->layers[i].whole,
-                           sp_autorank_estimate(&a->layers[i]));
+            sp_console_line(&t->console,
+                            "switch   %s stays at full rank: factors of rank "
+                            "%d would not be smaller",
+                            a->layers[i].whole,
+                            sp_autorank_estimate(&a->layers[i]));
 }
 
 void sp_trainer_unswitched(sp_trainer *t)
@@ -94,14 +95,14 @@ void sp_trainer_unswitched(sp_trainer *t)
     if (!chooses(t) || a->count == 0)
         return;
     if (left > 0)
-        sp_report_line(&t->report,
-                       "ranks    the run ends at full rank: those of %d of %d "
-                       "layers have not become stable",
-                       left, a->count);
+        sp_console_line(&t->console,
+                        "ranks    the run ends at full rank: those of %d of %d "
+                        "layers have not become stable",
+                        left, a->count);
     else
-        sp_report_line(&t->report,
-                       "ranks    the run ends at full rank: no layer would "
-                       "have become smaller");
+        sp_console_line(&t->console,
+                        "ranks    the run ends at full rank: no layer would "
+                        "have become smaller");
 }
 
 /* ---- The switch ---------------------------------------------------------- */
@@ -143,7 +144,7 @@ static sp_err do_switch(sp_trainer *t)
     if (e == SP_OK) {
         begin_anew(t);
         tell_full(t);
-        sp_report_text(&t->report, &told);
+        sp_console_text(&t->console, &told);
         sp_trainer_model(t);
         e = sp_session_agree(&t->session);
     }

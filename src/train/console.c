@@ -1,5 +1,5 @@
 /* Lines for people. */
-#include "train/report.h"
+#include "train/console.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,15 +14,15 @@
 enum { WIDTH = 512 };
 static const double live_interval = 0.2; /* seconds */
 
-sp_report sp_report_to(FILE *terminal)
+sp_console sp_console_to(FILE *terminal)
 {
-    return (sp_report){
+    return (sp_console){
         .terminal = terminal,
         .live = terminal && isatty(fileno(terminal)),
     };
 }
 
-sp_err sp_report_log(sp_report *r, const char *run)
+sp_err sp_console_log(sp_console *r, const char *run)
 {
     char *path = sp_path(run, "log.txt");
     sp_err e;
@@ -34,7 +34,7 @@ sp_err sp_report_log(sp_report *r, const char *run)
     return e;
 }
 
-void sp_report_close(sp_report *r)
+void sp_console_close(sp_console *r)
 {
     if (r->shown) { /* what comes next starts on a line of its own */
         putc('\n', r->terminal);
@@ -56,7 +56,7 @@ static void put_log(FILE *log, const char *text)
     fflush(log);
 }
 
-static void put_terminal(sp_report *r, const char *text)
+static void put_terminal(sp_console *r, const char *text)
 {
     if (r->shown)
         fprintf(r->terminal, "\r%*s\r", r->shown, "");
@@ -65,7 +65,7 @@ static void put_terminal(sp_report *r, const char *text)
     fflush(r->terminal);
 }
 
-static void put(sp_report *r, bool terminal, const char *fmt, va_list args)
+static void put(sp_console *r, bool terminal, const char *fmt, va_list args)
 {
     sp_text text = { 0 };
 
@@ -77,7 +77,7 @@ static void put(sp_report *r, bool terminal, const char *fmt, va_list args)
     sp_text_free(&text);
 }
 
-void sp_report_line(sp_report *r, const char *fmt, ...)
+void sp_console_line(sp_console *r, const char *fmt, ...)
 {
     va_list args;
 
@@ -86,16 +86,16 @@ void sp_report_line(sp_report *r, const char *fmt, ...)
     va_end(args);
 }
 
-void sp_report_text(sp_report *r, sp_text *text)
+void sp_console_text(sp_console *r, sp_text *text)
 {
     for (char *line = text->bytes, *end; line && *line; line = end + 1) {
         end = strchr(line, '\n');
         *end = '\0';
-        sp_report_line(r, "%s", line);
+        sp_console_line(r, "%s", line);
     }
 }
 
-void sp_report_note(sp_report *r, const char *fmt, ...)
+void sp_console_note(sp_console *r, const char *fmt, ...)
 {
     va_list args;
 
@@ -104,7 +104,7 @@ void sp_report_note(sp_report *r, const char *fmt, ...)
     va_end(args);
 }
 
-void sp_report_progress(sp_report *r, const char *fmt, ...)
+void sp_console_progress(sp_console *r, const char *fmt, ...)
 {
     va_list args;
 
@@ -113,7 +113,7 @@ void sp_report_progress(sp_report *r, const char *fmt, ...)
     va_end(args);
 }
 
-void sp_report_live(sp_report *r, const char *fmt, ...)
+void sp_console_live(sp_console *r, const char *fmt, ...)
 {
     double now = sp_now();
     char text[WIDTH];

@@ -1,6 +1,6 @@
 /* What a run tells: to the terminal as it goes, and to log.txt. */
-#ifndef SP_TRAIN_REPORT_H
-#define SP_TRAIN_REPORT_H
+#ifndef SP_TRAIN_CONSOLE_H
+#define SP_TRAIN_CONSOLE_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,37 +8,37 @@
 #include "base/text.h"
 #include "sprat/base.h"
 
-typedef struct sp_report {
+typedef struct sp_console {
     FILE *terminal; /* NULL: none; not closed */
     FILE *log;      /* NULL: none */
     bool live;      /* the terminal is one: lines may be rewritten */
     int shown;      /* columns of the rewritten line that stands there */
     double next;    /* when it may be rewritten */
-} sp_report;
+} sp_console;
 
 /* Report to `terminal` (may be NULL) only, so far. */
-sp_report sp_report_to(FILE *terminal);
+sp_console sp_console_to(FILE *terminal);
 
 /* Also append to RUN/log.txt. Errors: SP_EIO. */
-SP_MUST sp_err sp_report_log(sp_report *r, const char *run);
-void sp_report_close(sp_report *r);
+SP_MUST sp_err sp_console_log(sp_console *r, const char *run);
+void sp_console_close(sp_console *r);
 
 /* One line, without its end, to terminal and log. */
-void sp_report_line(sp_report *r, const char *fmt, ...) SP_PRINTF(2, 3);
+void sp_console_line(sp_console *r, const char *fmt, ...) SP_PRINTF(2, 3);
 
 /* Every line of a text, which is changed for it. */
-void sp_report_text(sp_report *r, sp_text *text);
+void sp_console_text(sp_console *r, sp_text *text);
 
 /* One line to the log alone. */
-void sp_report_note(sp_report *r, const char *fmt, ...) SP_PRINTF(2, 3);
+void sp_console_note(sp_console *r, const char *fmt, ...) SP_PRINTF(2, 3);
 
-/* One line to the log, and to a terminal on which sp_report_live() does
+/* One line to the log, and to a terminal on which sp_console_live() does
  * nothing: progress, where it cannot be rewritten. */
-void sp_report_progress(sp_report *r, const char *fmt, ...) SP_PRINTF(2, 3);
+void sp_console_progress(sp_console *r, const char *fmt, ...) SP_PRINTF(2, 3);
 
 /* One line that replaces the one before: on a terminal only, a few times a
  * second at most. */
-void sp_report_live(sp_report *r, const char *fmt, ...) SP_PRINTF(2, 3);
+void sp_console_live(sp_console *r, const char *fmt, ...) SP_PRINTF(2, 3);
 
 /* Seconds of a clock that only goes forward. */
 double sp_now(void);
