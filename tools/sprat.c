@@ -1,5 +1,6 @@
-/* The sprat program: `sprat VERB ...`. Each verb is a row of the table below
- * and lives in a file of its group; sprat.h says what they share. */
+/* The sprat program: `sprat VERB ...`. Each verb is a row of the table in
+ * sprat_verbs.c and lives in a file of its group; sprat.h says what they share.
+ */
 #include "sprat.h"
 
 #include <fcntl.h>
@@ -10,36 +11,36 @@
 
 #include "dist/agree.h"
 
-static const sp_verb *const verbs[] = {
-    &sp_verb_train,  &sp_verb_resume, &sp_verb_eval,      &sp_verb_predict,
-    &sp_verb_sample, &sp_verb_info,   &sp_verb_check,     &sp_verb_bench,
-    &sp_verb_verify, &sp_verb_list,   &sp_verb_gradcheck, &sp_verb_version,
-};
-
-enum { VERBS = sizeof verbs / sizeof *verbs };
-
 static const char *verb_next(const void *unused, size_t i)
 {
+    const sp_verb *v = sp_verb_at(i);
+
     (void)unused;
-    return i < VERBS ? verbs[i]->name : i == VERBS ? "help" : NULL;
+    if (v)
+        return v->name;
+    return i == 0 || sp_verb_at(i - 1) ? "help" : NULL;
 }
 
 static const sp_verb *verb_find(const char *name)
 {
-    for (size_t i = 0; i < VERBS; i++) {
-        if (strcmp(verbs[i]->name, name) == 0)
-            return verbs[i];
+    const sp_verb *v;
+
+    for (size_t i = 0; (v = sp_verb_at(i)); i++) {
+        if (strcmp(v->name, name) == 0)
+            return v;
     }
     return NULL;
 }
 
 static void usage(FILE *out)
 {
+    const sp_verb *v;
+
     fputs("sprat " SP_VERSION ": trains neural networks on CPUs\n\n"
           "usage: sprat VERB ...\n\n",
           out);
-    for (size_t i = 0; i < VERBS; i++)
-        fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->help);
+    for (size_t i = 0; (v = sp_verb_at(i)); i++)
+        fprintf(out, "  %-10s %s\n", v->name, v->help);
     fputs("  help       tell more about a verb\n\n"
           "A first run:  sprat train configs/fashion/quickstart.yaml\n"
           "Exit status:  0 done; 1 the run failed; 2 usage, configuration or "

@@ -115,7 +115,10 @@ SP_MUST sp_err sp_opened_registry(sp_opened *o);
 SP_MUST sp_err sp_opened_config(sp_opened *o, const sp_args *a);
 void sp_opened_free(sp_opened *o);
 
-/* ---- The verbs ----------------------------------------------------------- */
+/* ---- The verbs (their table: sprat_verbs.c) ------------------------------ */
+
+/* The i-th verb, or NULL past the last. */
+const sp_verb *sp_verb_at(size_t i);
 
 extern const sp_verb sp_verb_train, sp_verb_resume;
 extern const sp_verb sp_verb_eval, sp_verb_verify, sp_verb_predict,
