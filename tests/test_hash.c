@@ -71,6 +71,27 @@ START_TEST(pieces_hash_as_the_whole)
 }
 END_TEST
 
+/* RFC 3720, B.4: 32 bytes of zeros, of ones, counting up and down; and the
+ * check value of the CRC's definition. (The RFC prints bytes, the lowest
+ * first.) */
+START_TEST(crc32c_known_answers)
+{
+    uint8_t zeros[32] = { 0 }, ones[32], up[32], down[32];
+
+    memset(ones, 255, sizeof ones);
+    for (int i = 0; i < 32; i++) {
+        up[i] = (uint8_t)i;
+        down[i] = (uint8_t)(31 - i);
+    }
+    ck_assert_uint_eq(sp_crc32c("123456789", 9), 0xe3069283u);
+    ck_assert_uint_eq(sp_crc32c(zeros, 32), 0x8a9136aau);
+    ck_assert_uint_eq(sp_crc32c(ones, 32), 0x62a8ab43u);
+    ck_assert_uint_eq(sp_crc32c(up, 32), 0x46dd794eu);
+    ck_assert_uint_eq(sp_crc32c(down, 32), 0x113fdb5cu);
+    ck_assert_uint_eq(sp_crc32c("", 0), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("hash");
@@ -81,6 +102,7 @@ int main(void)
     tcase_add_loop_test(tc, known_answers, 0, sizeof known / sizeof *known);
     tcase_add_test(tc, a_million_a);
     tcase_add_test(tc, pieces_hash_as_the_whole);
+    tcase_add_test(tc, crc32c_known_answers);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     failed = srunner_ntests_failed(run);

@@ -1,11 +1,12 @@
-/* SHA-256.
+/* SHA-256, and a checksum against accidents: CRC-32C.
  *
  *   sp_hash h;
  *   sp_hash_start(&h);
  *   sp_hash_add(&h, bytes, n);    any number of times
  *   sp_hash_end(&h, hex);
  *
- * Source: NIST 2015, FIPS 180-4, "Secure Hash Standard".
+ * Source: NIST 2015, FIPS 180-4, "Secure Hash Standard"; RFC 3720, appendix
+ *         B.4 (the Castagnoli polynomial's CRC).
  */
 #ifndef SPRAT_BASE_HASH_H
 #define SPRAT_BASE_HASH_H
@@ -27,5 +28,8 @@ void sp_hash_add(sp_hash *h, const void *bytes, size_t n);
 
 /* The digest of everything added, in lower-case hexadecimal. */
 void sp_hash_end(sp_hash *h, char hex[SP_HASH_HEX]);
+
+/* The CRC-32C of n bytes: 0xe3069283 for "123456789". */
+uint32_t sp_crc32c(const void *bytes, size_t n);
 
 #endif
