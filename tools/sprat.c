@@ -56,14 +56,15 @@ static void usage_of(const sp_verb *v, FILE *out)
     if (v->overrides)
         fputs(" [section.key=value ...]", out);
     for (int i = 0; i < SP_FLAGS_MAX && v->flags[i].name; i++)
-        fprintf(out, v->flags[i].value ? " [--%s %s]" : " [--%s]",
-                v->flags[i].name, v->flags[i].value);
+        fprintf(out, v->flags[i].value ? " [%s%s %s]" : " [%s%s]",
+                sp_dashes(v->flags[i].name), v->flags[i].name,
+                v->flags[i].value);
     fprintf(out, "\n\n%s\n\n", v->help);
     for (int i = 0; i < SP_FLAGS_MAX && v->flags[i].name; i++) {
         const sp_flag *f = &v->flags[i];
         char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", f->name, f->value ? " " : "",
-                 f->value ? f->value : "");
+        snprintf(left, sizeof left, "%s%s%s%s", sp_dashes(f->name), f->name,
+                 f->value ? " " : "", f->value ? f->value : "");
         fprintf(out, "  %-22s %s\n", left, f->help);
     }
     if (v->flags[0].name)

@@ -25,7 +25,7 @@ enum { SP_FLAGS_MAX = 5, SP_COUNT_MAX = 1000000000 };
 
 /* An option of a verb. */
 typedef struct sp_flag {
-    const char *name;  /* without the dashes */
+    const char *name;  /* without the dashes; of one letter: -o */
     const char *value; /* what it takes, "DIR"; NULL: it is a switch */
     const char *help;
 } sp_flag;
@@ -92,6 +92,9 @@ int sp_refuse(sp_err e);
  * says it here, with the rank's name, and ends all ranks with
  * SP_EXIT_FAILED. */
 int sp_refuse_all(const sp_args *a, sp_err e);
+
+/* What stands before an option's name: "-" before one letter, else "--". */
+const char *sp_dashes(const char *option);
 
 /* Say that a word is unknown, with the nearest one if there is any; `what` is
  * the kind of word, "verb". Gives SP_EXIT_USAGE. */

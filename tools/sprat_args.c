@@ -33,14 +33,18 @@ static const char *flag_next(const void *verb, size_t i)
     return i < (size_t)flag_count(v) ? v->flags[i].name : NULL;
 }
 
-/* One --option, whose value may be the following word. Gives how many words
- * it took, 0 after saying what is wrong. */
+/* One --option or -o, whose value may be the following word. Gives how many
+ * words it took, 0 after saying what is wrong. */
 static int take_flag(sp_args *a, const char *word, const char *following)
 {
-    const char *name = word + 2;
+    const char *name = word + strspn(word, "-");
     size_t length = strcspn(name, "=");
     int i = flag_find(a->verb, name, length);
     const sp_flag *f;
+
+    if (i >= 0 &&
+        strlen(sp_dashes(a->verb->flags[i].name)) != (size_t)(name - word))
+        i = -1;
 
     if (i < 0) {
         sp_unknown("option", word, flag_next, a->verb);
@@ -48,11 +52,11 @@ static int take_flag(sp_args *a, const char *word, const char *following)
     }
     f = &a->verb->flags[i];
     if (a->flags[i]) {
-        sp_say("--%s is given twice", f->name);
+        sp_say("%s%s is given twice", sp_dashes(f->name), f->name);
         return 0;
     }
     if (!f->value && name[length]) {
-        sp_say("--%s takes no value", f->name);
+        sp_say("%s%s takes no value", sp_dashes(f->name), f->name);
         return 0;
     }
     if (!f->value) {
@@ -61,7 +65,8 @@ static int take_flag(sp_args *a, const char *word, const char *following)
     }
     a->flags[i] = name[length] ? name + length + 1 : following;
     if (!a->flags[i] || !*a->flags[i]) {
-        sp_say("--%s needs a value: --%s %s", f->name, f->name, f->value);
+        sp_say("%s%s needs a value: %s%s %s", sp_dashes(f->name), f->name,
+               sp_dashes(f->name), f->name, f->value);
         return 0;
     }
     return name[length] ? 1 : 2;
@@ -128,13 +133,10 @@ bool sp_args_parse(sp_args *a, const sp_verb *v, int argc, char **argv)
                    (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
             a->help = true;
             return true;
-        } else if (options && strncmp(word, "--", 2) == 0) {
+        } else if (options && word[0] == '-' && word[1]) {
             used = take_flag(a, word, i + 1 < argc ? argv[i + 1] : NULL);
             if (!used)
                 return false;
-        } else if (options && word[0] == '-' && word[1]) {
-            sp_unknown("option", word, flag_next, v);
-            return false;
         } else if (options && v->overrides && is_override(word)) {
             a->overrides[a->override_count++] = word;
         } else {

@@ -54,8 +54,10 @@ int sp_refuse_all(const sp_args *a, sp_err e)
     return SP_EXIT_FAILED;
 }
 
+const char *sp_dashes(const char *option) { return option[1] ? "--" : "-"; }
+
 /* All candidates as "a, b, c", as far as they fit. */
-static void join(char *out, size_t size, const char *dashes,
+static void join(char *out, size_t size, bool option,
                  const char *(*next)(const void *arg, size_t i),
                  const void *arg)
 {
@@ -64,8 +66,9 @@ static void join(char *out, size_t size, const char *dashes,
 
     snprintf(out, size, "none");
     for (size_t i = 0; (name = next(arg, i)) && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s%s",
-                                 i ? ", " : "", dashes, name);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%s%s", i ? ", " : "",
+                             option ? sp_dashes(name) : "", name);
 }
 
 int sp_unknown(const char *what, const char *word,
@@ -73,15 +76,16 @@ int sp_unknown(const char *what, const char *word,
 {
     bool option = strcmp(what, "option") == 0;
     size_t skip = option ? strspn(word, "-") : 0;
-    const char *dashes = option ? "--" : "", *near;
+    const char *near;
     char name[64], known[1024];
 
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + skip, "="),
              word + skip);
     near = sp_nearest(name, next, arg);
-    join(known, sizeof known, dashes, next, arg);
+    join(known, sizeof known, option, next, arg);
     if (near)
-        sp_say("%s: no such %s; did you mean %s%s?", word, what, dashes, near);
+        sp_say("%s: no such %s; did you mean %s%s?", word, what,
+               option ? sp_dashes(near) : "", near);
     else
         sp_say("%s: no such %s; there are: %s", word, what, known);
     return SP_EXIT_USAGE;
