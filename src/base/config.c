@@ -109,8 +109,7 @@ static sp_filled *fill_all(sp_loading *l, size_t *count)
     return filled;
 }
 
-/* Turn what was collected into one error; frees the list. */
-static sp_err conclude(sp_loading *l)
+sp_err sp_conclude(sp_loading *l)
 {
     const char *lines = sp_text_string(&l->mistakes);
     sp_err e = SP_OK;
@@ -155,7 +154,7 @@ static sp_err load(sp_config **out, const sp_registry *registry,
     c->filled = fill_all(&l, &c->count);
     c->settings = l.first;
     c->layers = l.layer + 1;
-    e = conclude(&l);
+    e = sp_conclude(&l);
     if (e != SP_OK)
         sp_config_free(c);
     else
@@ -228,7 +227,7 @@ sp_err sp_config_set(sp_config *c, const char *override, const char *source)
                                 : NULL);
     l.first = c->settings;
     filled = fill_all(&l, &count);
-    e = conclude(&l);
+    e = sp_conclude(&l);
     if (e != SP_OK) {
         *end = NULL;
         return e;

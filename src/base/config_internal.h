@@ -1,6 +1,7 @@
 /* What the parts of the configuration code share: settings as they were read,
  * before they are matched with keys.
  *
+ *   yaml_events.c   text -> events, with places
  *   config_yaml.c   files and arguments -> settings
  *   config_check.c  mistakes in names of sections, keys and things
  *   config_value.c  one setting <-> one field
@@ -59,6 +60,9 @@ typedef struct sp_loading {
 /* Add one line, "AT: text", to the mistakes. */
 void sp_complain(sp_loading *l, const char *at, const char *fmt, ...)
     SP_PRINTF(3, 4);
+
+/* Turn what was collected into one error; frees the list. */
+SP_MUST sp_err sp_conclude(sp_loading *l);
 
 enum { SP_SHOWN_ROOM = 72 };
 
