@@ -7,6 +7,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -305,4 +306,13 @@ void sp_matrix_project(const sp_factored *f, const float *g, float *gu,
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, f->rows, f->rank,
                 f->columns, 1.0f, g, f->columns, f->u, f->columns, 0.0f, gv,
                 f->rank);
+}
+
+char *sp_lapack_version(char *out, size_t room)
+{
+    lapack_int major, minor, patch;
+
+    LAPACKE_ilaver(&major, &minor, &patch);
+    snprintf(out, room, "%d.%d.%d", (int)major, (int)minor, (int)patch);
+    return out;
 }

@@ -4,6 +4,8 @@
 #ifndef SP_SPLIT_H
 #define SP_SPLIT_H
 
+#include <stddef.h>
+
 #include "sprat/base.h"
 
 /* v {rows, rank} times u {rank, columns}; `rank` from 1 to the smaller side. */
@@ -54,5 +56,8 @@ void sp_matrix_project(const sp_factored *f, const float *g, float *gu,
  * Errors: SP_ENUMERIC when something is not finite; SP_ENOMEM. */
 SP_MUST sp_err sp_matrix_outside(const sp_factored *f, const float *g,
                                  double *outside, double *squares);
+
+/* Write LAPACK's version into `out`, for reports; returns out. */
+char *sp_lapack_version(char *out, size_t room);
 
 #endif
