@@ -2,8 +2,10 @@
 #ifndef SPRAT_TOOLS_SPRAT_H
 #define SPRAT_TOOLS_SPRAT_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/json.h"
 #include "sprat/config.h"
@@ -105,6 +107,21 @@ int sp_unknown(const char *what, const char *word,
  * exit status. */
 int sp_print_json(sp_json *j);
 
+/* ---- Training (sprat_job.c) ----------------------------------------------- */
+
+/* Let signals that ask to save and stop be noted from now on. */
+void sp_catch_signals(void);
+
+/* Not 0: one has come. */
+const volatile sig_atomic_t *sp_caught_signal(void);
+
+/* Say what a job ended with, and give the exit status; `started`: it had
+ * reached step 0. */
+int sp_job_status(const sp_args *a, sp_err e, bool started);
+
+/* Where a job reports to; NULL: nowhere. */
+FILE *sp_job_terminal(const sp_args *a);
+
 /* ---- Configurations (sprat_talk.c) -------------------------------------- */
 
 /* The registry and the configuration that a verb's words and overrides
@@ -123,7 +140,7 @@ void sp_opened_free(sp_opened *o);
 /* The i-th verb, or NULL past the last. */
 const sp_verb *sp_verb_at(size_t i);
 
-extern const sp_verb sp_verb_train, sp_verb_resume;
+extern const sp_verb sp_verb_train, sp_verb_resume, sp_verb_table;
 extern const sp_verb sp_verb_eval, sp_verb_verify, sp_verb_predict,
     sp_verb_sample;
 extern const sp_verb sp_verb_info, sp_verb_check, sp_verb_bench;

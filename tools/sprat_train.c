@@ -1,53 +1,11 @@
 /* sprat train, sprat resume. */
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "dist/agree.h"
 #include "sprat.h"
 #include "sprat/train.h"
-
-/* The one thing that a signal handler may write. */
-static volatile sig_atomic_t stop;
-
-static void on_signal(int number)
-{
-    if (stop == SIGINT && number == SIGINT)
-        _exit(SP_EXIT_IMPATIENT);
-    stop = number;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction catch = { .sa_handler = on_signal,
-                               .sa_flags = SA_RESTART };
-    struct sigaction ignore = { .sa_handler = SIG_IGN };
-
-    sigemptyset(&catch.sa_mask);
-    sigemptyset(&ignore.sa_mask);
-    sigaction(SIGINT, &catch, NULL);
-    sigaction(SIGTERM, &catch, NULL);
-    sigaction(SIGUSR1, &catch, NULL);
-    /* A closed pager must not end a run: main() notices it at the end. */
-    sigaction(SIGPIPE, &ignore, NULL);
-    /* Then a limit on the size of files is an error with its reason. */
-    sigaction(SIGXFSZ, &ignore, NULL);
-}
-
-static int status_of(const sp_args *a, sp_err e, const sp_job *job)
-{
-    if (e == SP_OK)
-        return SP_EXIT_DONE;
-    sp_refuse_all(a, e);
-    if (e == SP_ESTOPPED)
-        return SP_EXIT_STOPPED;
-    if (!job->started)
-        return SP_EXIT_USAGE;
-    return e == SP_ENUMERIC ? SP_EXIT_NUMERIC : SP_EXIT_FAILED;
-}
 
 /* "configs/cifar10/resnet20.yaml" -> "resnet20"; the caller frees. NULL: out
  * of memory. */
@@ -62,16 +20,6 @@ static char *name_of(const char *path)
     return name;
 }
 
-/* All that a run tells stands in its folder, too: who closed standard output
- * wants it there alone. */
-static FILE *terminal(const sp_args *a)
-{
-    int how = fcntl(STDOUT_FILENO, F_GETFL);
-    bool closed = how < 0 || (how & O_ACCMODE) == O_RDONLY;
-
-    return closed || sp_comm_rank(a->comm) != 0 ? NULL : stdout;
-}
-
 static int train(const sp_args *a)
 {
     sp_opened o = { 0 };
@@ -79,8 +27,8 @@ static int train(const sp_args *a)
     sp_job job = { .run = sp_args_flag(a, "run"),
                    .name = name,
                    .overwrite = sp_args_flag(a, "overwrite") != NULL,
-                   .terminal = terminal(a),
-                   .stop = &stop,
+                   .terminal = sp_job_terminal(a),
+                   .stop = sp_caught_signal(),
                    .comm = a->comm };
     sp_err e =
         name ? sp_opened_config(&o, a) : sp_fail(SP_ENOMEM, "out of memory");
@@ -90,22 +38,22 @@ static int train(const sp_args *a)
         e = sp_train(o.config, &job);
     sp_opened_free(&o);
     free(name);
-    return status_of(a, e, &job);
+    return sp_job_status(a, e, job.started);
 }
 
 static int resume(const sp_args *a)
 {
     sp_opened o = { 0 };
     sp_job job = { .run = a->words[0],
-                   .terminal = terminal(a),
-                   .stop = &stop,
+                   .terminal = sp_job_terminal(a),
+                   .stop = sp_caught_signal(),
                    .comm = a->comm };
     sp_err e = sp_opened_registry(&o);
 
     if (e == SP_OK)
         e = sp_resume(o.registry, a->overrides, a->override_count, &job);
     sp_opened_free(&o);
-    return status_of(a, e, &job);
+    return sp_job_status(a, e, job.started);
 }
 
 const sp_verb sp_verb_train = {
@@ -130,7 +78,7 @@ const sp_verb sp_verb_train = {
         "  sprat train base.yaml mine.yaml --run runs/mine --overwrite\n"
         "  mpirun -n 4 sprat train configs/cifar10/resnet20.yaml "
         "configs/dgc.yaml\n",
-    .prepare = catch_signals,
+    .prepare = sp_catch_signals,
     .run = train,
 };
 
@@ -146,6 +94,6 @@ const sp_verb sp_verb_resume = {
         "The result has the same bits as if the run had never stopped.\n\n"
         "  sprat resume runs/mine\n"
         "  sprat resume runs/mine train.epochs=40\n",
-    .prepare = catch_signals,
+    .prepare = sp_catch_signals,
     .run = resume,
 };

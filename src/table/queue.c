@@ -1,0 +1,124 @@
+/* One run after the other. */
+#include "table/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dist/agree.h"
+#include "sprat/train.h"
+#include "train/shared.h"
+
+typedef enum action { END, TRAIN, RESUME } action;
+
+/* What all ranks do next. */
+typedef struct task {
+    int cell;
+    action what;
+} task;
+
+static bool is_due(const sp_queue *q, const sp_cell *c)
+{
+    if (c->tried || c->state == SP_CELL_DONE)
+        return false;
+    return c->state != SP_CELL_FAILED || q->opt->retry;
+}
+
+static task next_task(const sp_queue *q)
+{
+    for (size_t i = 0; i < q->cells.count; i++)
+        if (is_due(q, &q->cells.cell[i]))
+            return (task){ (int)i, q->cells.cell[i].saved ? RESUME : TRAIN };
+    return (task){ 0, END };
+}
+
+static void announce(const sp_queue *q, const task *t)
+{
+    const sp_cell *c = &q->cells.cell[t->cell];
+
+    if (!q->opt->terminal || sp_comm_rank(q->opt->comm) != 0)
+        return;
+    fprintf(q->opt->terminal, "\ntable    run %d of %zu: %s, seed %d%s\n",
+            t->cell + 1, q->cells.count, c->row->name, c->seed,
+            t->what == RESUME ? ", resumed" : "");
+    fflush(q->opt->terminal);
+}
+
+/* A folder without a checkpoint holds nothing that would be lost. */
+static sp_err train(const sp_queue *q, const sp_registry *r, const task *t,
+                    sp_job *job)
+{
+    sp_config *c = NULL;
+    sp_err e;
+
+    if (t->what == RESUME)
+        return sp_resume(r, NULL, 0, job);
+    job->overwrite = true;
+    e = sp_agree(q->opt->comm, sp_cell_config(&q->cells.cell[t->cell], r, &c));
+    if (e == SP_OK)
+        e = sp_train(c, job);
+    sp_config_free(c);
+    return e;
+}
+
+/* What the run that was trained has left; where it could not write how it
+ * ended, that. Of rank 0. */
+static sp_err look_again(sp_queue *q, const sp_registry *r, sp_cell *c,
+                         sp_err ended, const char *reason)
+{
+    SP_TRY(sp_cell_look(c, &q->table, r));
+    if (ended != SP_OK && ended != SP_ESTOPPED && c->state != SP_CELL_FAILED) {
+        c->state = SP_CELL_FAILED;
+        c->reason = sp_copy(reason, strlen(reason));
+        if (!c->reason)
+            return sp_fail(SP_ENOMEM, "out of memory");
+    }
+    return sp_queue_write(q);
+}
+
+/* Run a task. Ranks that have failed together can go on together. */
+static sp_err perform(sp_queue *q, const sp_registry *r, const task *t,
+                      bool *started)
+{
+    sp_cell *c = &q->cells.cell[t->cell];
+    sp_job job = { .run = c->run,
+                   .terminal = q->opt->terminal,
+                   .stop = q->opt->stop,
+                   .comm = q->opt->comm };
+    sp_err e, looked = SP_OK;
+    char *reason;
+
+    c->tried = true;
+    announce(q, t);
+    e = train(q, r, t, &job);
+    *started = *started || job.started;
+    if (e != SP_OK && e != SP_ESTOPPED &&
+        (!job.started || !sp_agreed(q->opt->comm)))
+        return e;
+    reason = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    if (!reason)
+        looked = sp_fail(SP_ENOMEM, "out of memory");
+    else if (sp_comm_rank(q->opt->comm) == 0)
+        looked = look_again(q, r, c, e, reason);
+    looked = sp_agree(q->opt->comm, looked);
+    if (looked == SP_OK && e == SP_ESTOPPED)
+        looked = sp_fail(SP_ESTOPPED, "%s", reason);
+    free(reason);
+    return looked;
+}
+
+static bool must_stop(const sp_queue *q)
+{
+    return q->opt->stop && *q->opt->stop;
+}
+
+sp_err sp_queue_work(sp_queue *q, const sp_registry *r, bool *started)
+{
+    for (;;) {
+        task t = must_stop(q) ? (task){ 0, END } : next_task(q);
+
+        SP_TRY(sp_shared_bytes(q->opt->comm, SP_USE_CHECK, &t, sizeof t));
+        if (t.what == END)
+            return SP_OK;
+        SP_TRY(perform(q, r, &t, started));
+    }
+}

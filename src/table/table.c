@@ -1,0 +1,243 @@
+/* The queue of a table's runs. */
+#include "sprat/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/yaml_events.h"
+#include "sprat/train.h"
+#include "table/check.h"
+#include "table/queue.h"
+#include "table/write.h"
+#include "train/launcher.h"
+#include "train/shared.h"
+
+/* ---- The folder ---------------------------------------------------------- */
+
+/* runs/tables/NAME for .../NAME.yaml. */
+static char *default_folder(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file;
+    const char *dot = strrchr(name, '.');
+    size_t n = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+
+    return sp_path("runs/tables", "%.*s", (int)n, name);
+}
+
+/* One process at a time; a report that comes too late only shows. */
+static sp_err take_lock(sp_queue *q)
+{
+    char *path = sp_path(q->folder, ".lock");
+    sp_err e = SP_OK;
+
+    if (!path)
+        return sp_fail(SP_ENOMEM, "out of memory");
+    q->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (q->lock < 0)
+        e = sp_io_fail("write to", path);
+    else if (flock(q->lock, LOCK_EX | LOCK_NB) == 0)
+        q->writes = true;
+    else if (errno != EWOULDBLOCK)
+        e = sp_io_fail("lock", path);
+    else if (!q->opt->report)
+        e = sp_fail(SP_EARG,
+                    "%s: another process is at work on this table: wait for "
+                    "it, or give another --run (--report shows how it stands)",
+                    q->folder);
+    free(path);
+    return e;
+}
+
+static sp_err open_folder(sp_queue *q)
+{
+    if (sp_comm_rank(q->opt->comm) != 0)
+        return SP_OK;
+    if (q->opt->report && !sp_is_dir(q->folder))
+        return sp_fail(SP_EARG,
+                       "%s: there is no such folder, and nothing to report: "
+                       "leave --report out to train",
+                       q->folder);
+    SP_TRY(sp_dir_make(q->folder));
+    return take_lock(q);
+}
+
+/* ---- Cells --------------------------------------------------------------- */
+
+static sp_err name_cells(sp_queue *q)
+{
+    const sp_table *t = &q->table;
+    size_t n = 0;
+
+    q->folder = q->opt->run ? sp_copy(q->opt->run, strlen(q->opt->run))
+                            : default_folder(q->opt->file);
+    if (!q->folder)
+        return sp_fail(SP_ENOMEM, "out of memory");
+    for (size_t i = 0; i < t->row_count; i++)
+        n += (size_t)t->rows[i].seeds.count;
+    q->cells.cell = calloc(n, sizeof *q->cells.cell);
+    q->rows = calloc(t->row_count, sizeof *q->rows);
+    if (!q->cells.cell || !q->rows)
+        return sp_fail(SP_ENOMEM, "out of memory");
+    for (size_t i = 0; i < t->row_count; i++)
+        for (int k = 0; k < t->rows[i].seeds.count; k++)
+            SP_TRY(sp_cell_name(&q->cells.cell[q->cells.count++], q->folder,
+                                &t->rows[i], (int)t->rows[i].seeds.value[k]));
+    return SP_OK;
+}
+
+/* The ranks must have read one table. */
+static sp_err open_queue(sp_queue *q)
+{
+    uint8_t *bytes = NULL;
+    size_t size;
+    sp_err e = sp_table_read(&q->table, q->opt->file);
+
+    if (e == SP_OK)
+        e = name_cells(q);
+    if (e == SP_OK)
+        e = sp_file_read(q->opt->file, SP_YAML_BYTES, &bytes, &size);
+    e = sp_agree(q->opt->comm, e);
+    if (e == SP_OK)
+        e = sp_agree_text(q->opt->comm, q->opt->file, (const char *)bytes);
+    free(bytes);
+    return e;
+}
+
+static void close_queue(sp_queue *q)
+{
+    for (size_t i = 0; i < q->cells.count; i++)
+        sp_cell_free(&q->cells.cell[i]);
+    free(q->cells.cell);
+    free(q->rows);
+    free(q->folder);
+    sp_table_close(&q->table);
+    if (q->lock >= 0)
+        close(q->lock);
+}
+
+/* ---- What is told -------------------------------------------------------- */
+
+static sp_err write_one(const sp_queue *q, const char *name,
+                        void (*put)(sp_text *out, const sp_findings *f))
+{
+    sp_findings f = { &q->table, &q->cells, q->rows };
+    char *path = sp_path(q->folder, "%s", name);
+    sp_text text = { 0 };
+    sp_err e;
+
+    put(&text, &f);
+    e = path ? sp_text_check(&text) : sp_fail(SP_ENOMEM, "out of memory");
+    if (e == SP_OK)
+        e = sp_file_write_synced(path, sp_text_string(&text), text.size);
+    sp_text_free(&text);
+    free(path);
+    return e;
+}
+
+sp_err sp_queue_write(sp_queue *q)
+{
+    sp_summarize(&q->table, &q->cells, q->rows);
+    if (!q->writes)
+        return SP_OK;
+    SP_TRY(write_one(q, "table.csv", sp_write_csv));
+    SP_TRY(write_one(q, "table.tex", sp_write_latex));
+    return write_one(q, "table.md", sp_write_markdown);
+}
+
+static void show(const sp_queue *q)
+{
+    sp_findings f = { &q->table, &q->cells, q->rows };
+    sp_text text = { 0 };
+
+    if (!q->opt->terminal)
+        return;
+    sp_write_markdown(&text, &f);
+    fprintf(q->opt->terminal, "%stable    %s\n\n%s", q->opt->report ? "" : "\n",
+            q->folder, sp_text_string(&text));
+    fflush(q->opt->terminal);
+    sp_text_free(&text);
+}
+
+/* How the table stands, the same on all ranks. */
+static sp_err tell_state(const sp_queue *q, sp_table_state *state)
+{
+    bool started = state->started;
+
+    *state = (sp_table_state){ .runs = (int)q->cells.count,
+                               .rows = (int)q->table.row_count };
+    for (size_t i = 0; i < q->cells.count; i++) {
+        state->done += q->cells.cell[i].state == SP_CELL_DONE;
+        state->failed += q->cells.cell[i].state == SP_CELL_FAILED;
+    }
+    for (size_t i = 0; i < q->table.row_count; i++) {
+        const sp_row_summary *s = &q->rows[i];
+
+        if (!s->row->judged)
+            continue;
+        state->equal +=
+            s->verdict == SP_VERDICT_EQUAL || s->verdict == SP_VERDICT_GOOD;
+        state->worse += s->verdict == SP_VERDICT_WORSE;
+        state->open += s->verdict == SP_VERDICT_OPEN;
+    }
+    state->started = started;
+    return sp_shared_bytes(q->opt->comm, SP_USE_CHECK, state, sizeof *state);
+}
+
+/* ---- The whole ----------------------------------------------------------- */
+
+/* Look at every folder and tell what is there. */
+static sp_err look(sp_queue *q, const sp_registry *r, sp_table_state *state)
+{
+    sp_err e = SP_OK;
+
+    if (sp_comm_rank(q->opt->comm) == 0) {
+        e = sp_check_cells(q, r);
+        if (e == SP_OK)
+            e = sp_queue_write(q);
+    }
+    SP_TRY(sp_agree(q->opt->comm, e));
+    return tell_state(q, state);
+}
+
+static sp_err work(sp_queue *q, const sp_registry *r, sp_table_state *state)
+{
+    sp_err e;
+
+    SP_TRY(open_queue(q));
+    if (!q->opt->report)
+        SP_TRY(sp_check_ranks(&q->table, q->opt));
+    SP_TRY(sp_agree(q->opt->comm, sp_check_settings(q, r)));
+    SP_TRY(sp_agree(q->opt->comm, open_folder(q)));
+    SP_TRY(look(q, r, state));
+    if (q->opt->report)
+        return SP_OK;
+    SP_TRY(sp_check_data(q, r));
+    e = sp_queue_work(q, r, &state->started);
+    if (e == SP_OK || e == SP_ESTOPPED) {
+        sp_err told = tell_state(q, state);
+
+        e = told == SP_OK ? e : told;
+    }
+    return e;
+}
+
+sp_err sp_table_run(const sp_registry *r, const sp_table_opt *o,
+                    sp_table_state *state)
+{
+    sp_queue q = { .opt = o, .lock = -1, .table = { .baseline = -1 } };
+    sp_err e = o->comm ? SP_OK : sp_launcher_check();
+
+    *state = (sp_table_state){ 0 };
+    if (e == SP_OK)
+        e = work(&q, r, state);
+    if (e == SP_OK && sp_comm_rank(o->comm) == 0)
+        show(&q);
+    close_queue(&q);
+    return e;
+}

@@ -1,0 +1,75 @@
+/* A table in LaTeX. */
+#include <math.h>
+
+#include "table/quote.h"
+#include "table/write.h"
+
+static void put_estimate(sp_text *out, const sp_table *t, const sp_estimate *e,
+                         bool sign)
+{
+    if (isnan(e->mean))
+        return;
+    sp_text_add(out, "$");
+    sp_put_score(out, t, e->mean, sign);
+    if (!isnan(e->half)) {
+        sp_text_add(out, " \\pm ");
+        sp_put_score(out, t, e->half, false);
+    }
+    sp_text_add(out, "$");
+}
+
+static void put_head(sp_text *out, const sp_table *t)
+{
+    bool pairs = t->baseline >= 0, verdicts = t->margin > 0;
+
+    sp_text_add(out,
+                "\\begin{tabular}{lrrr%s%srrr}\n\\toprule\nsetting & $n$ & ",
+                pairs ? "r" : "", verdicts ? "l" : "");
+    sp_quote_latex(out, t->metric->name);
+    sp_text_add(out,
+                " & paper &%s%s bytes a step & ratio & parameters \\\\\n"
+                "\\midrule\n",
+                pairs ? " difference &" : "", verdicts ? " verdict &" : "");
+}
+
+static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
+{
+    sp_quote_latex(out, s->row->name);
+    sp_text_add(out, " & %d & ", s->done);
+    put_estimate(out, t, &s->value, false);
+    sp_text_add(out, " & ");
+    sp_put_score(out, t, s->row->paper, false);
+    sp_text_add(out, " & ");
+    if (t->baseline >= 0) {
+        put_estimate(out, t, &s->difference, true);
+        sp_text_add(out, " & ");
+    }
+    if (t->margin > 0) {
+        sp_put_verdict(out, t, s);
+        sp_text_add(out, " & ");
+    }
+    sp_put_count(out, s->packet_bytes);
+    sp_text_add(out, " & ");
+    sp_put_ratio(out, s->ratio);
+    sp_text_add(out, " & ");
+    sp_put_count(out, s->params);
+    sp_text_add(out, " \\\\\n");
+}
+
+void sp_write_latex(sp_text *out, const sp_findings *f)
+{
+    const sp_table *t = f->table;
+    sp_text legend = { 0 };
+
+    sp_text_add(out, "%% Needs \\usepackage{booktabs}. The runs:\n");
+    for (size_t i = 0; i < f->cells->count; i++)
+        sp_text_add(out, "%%   %s\n", f->cells->cell[i].path);
+    put_head(out, t);
+    for (size_t i = 0; i < t->row_count; i++)
+        put_row(out, t, &f->rows[i]);
+    sp_text_add(out, "\\bottomrule\n\\end{tabular}\n%% ");
+    sp_put_legend(&legend, t);
+    sp_text_add(out, "%s\n", sp_text_string(&legend));
+    out->failed = out->failed || legend.failed;
+    sp_text_free(&legend);
+}
