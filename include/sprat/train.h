@@ -60,7 +60,9 @@ typedef struct sp_dist_cfg {
 
 /* The keys of section `log`. */
 typedef struct sp_log_cfg {
-    int every; /* steps between lines of metrics.jsonl and of the terminal */
+    int every;    /* steps between lines of metrics.jsonl and of the terminal */
+    bool tensors; /* tensors.jsonl: what becomes of each parameter */
+    bool csv, tensorboard; /* metrics.jsonl in other forms, too */
 } sp_log_cfg;
 
 /* ---- Training ---------------------------------------------------------- */

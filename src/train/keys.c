@@ -87,6 +87,12 @@ static const sp_key dist_keys[] = {
 static const sp_key log_keys[] = {
     { "every", SP_INT, LOG(every), "50", 1, 1e9,
       "steps from one line of metrics.jsonl to the next", NULL },
+    { "tensors", SP_BOOL, LOG(tensors), "true", 0, 0,
+      "tensors.jsonl: norms and bytes of each parameter, every epoch", NULL },
+    { "csv", SP_BOOL, LOG(csv), "false", 0, 0,
+      "metrics.jsonl as tables, too: metrics.csv, steps.csv, times.csv", NULL },
+    { "tensorboard", SP_BOOL, LOG(tensorboard), "false", 0, 0,
+      "metrics.jsonl as an event file, too, in tensorboard/", NULL },
 };
 
 const sp_section sp_model_section = {

@@ -1,23 +1,113 @@
-/* Lines for programs. */
+/* What a run says of itself for programs. */
 #include "train/metrics.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/files.h"
+#include "train/lines.h"
 
-enum { LIMIT = 1 << 30 /* bytes of a file that is read back */ };
+/* ---- Keys ---------------------------------------------------------------- */
 
-static sp_err append(FILE *file, const char *path, sp_json *j)
+#define AT(field)                             \
+    {                                         \
+#field, offsetof(sp_step_line, field) \
+    }
+
+/* What can be left out comes from one table, too. */
+static const struct {
+    const char *key;
+    size_t offset;
+} step_fields[] = {
+    AT(epoch),      AT(step),      AT(lr),          AT(train_loss),
+    AT(train_top1), AT(grad_norm), AT(items_per_s), AT(packet_bytes),
+    AT(mpi_bytes),  AT(net_bytes),
+};
+
+enum { STEP_FIELDS = sizeof step_fields / sizeof *step_fields };
+
+static const char *const time_heads[] = { "epoch", "step", "round" };
+
+enum { TIME_HEADS = sizeof time_heads / sizeof *time_heads };
+
+static const char *step_key(int i)
 {
-    const char *text;
-    sp_err e = sp_json_finish(j, &text);
+    return i < STEP_FIELDS ? step_fields[i].key : NULL;
+}
 
-    if (e == SP_OK && (fprintf(file, "%s\n", text) < 0 || fflush(file) != 0))
-        e = sp_io_fail("write to", path);
+static const char *time_key(int i)
+{
+    if (i < TIME_HEADS)
+        return time_heads[i];
+    if (i < TIME_HEADS + SP_TIMES)
+        return sp_time_key((sp_time)(i - TIME_HEADS));
+    return i == TIME_HEADS + SP_TIMES ? "other_s" : NULL;
+}
+
+static const struct {
+    const char *kind;
+    const char *(*key)(int i);
+} kinds[] = {
+    { "step", step_key },
+    { "epoch", sp_epoch_line_key },
+    { "time", time_key },
+};
+
+const char *sp_metrics_key(const char *kind, int i)
+{
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const char *key = kinds[k].key(i);
+
+        if (strcmp(kinds[k].kind, kind) != 0)
+            continue;
+        if (key)
+            return key;
+        return i > 0 && kinds[k].key(i - 1) ? SP_WALL_TIME : NULL;
+    }
+    return NULL;
+}
+
+/* ---- Lines --------------------------------------------------------------- */
+
+/* With the time of day, to metrics.jsonl and its other forms. */
+static sp_err append(sp_metrics *m, sp_json *j)
+{
+    struct timespec now;
+    const char *text;
+    sp_text line = { 0 };
+    sp_err e;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    sp_json_number(j, SP_WALL_TIME,
+                   (double)now.tv_sec + (double)(now.tv_nsec / 1000000) / 1e3);
+    sp_json_close(j);
+    e = sp_json_finish(j, &text);
+    if (e == SP_OK) {
+        sp_text_add(&line, "%s\n", text);
+        e = sp_text_check(&line);
+    }
+    if (e == SP_OK)
+        e = sp_lines_put(m->metrics, m->metrics_path, line.bytes, line.size);
+    if (e == SP_OK)
+        e = sp_sinks_line(&m->sinks, line.bytes);
+    sp_text_free(&line);
     sp_json_free(j);
     return e;
+}
+
+static void open_line(sp_json *j, const char *kind)
+{
+    sp_json_open(j, NULL);
+    sp_json_text(j, "kind", kind);
+}
+
+static void put(sp_json *j, const char *key, double value)
+{
+    if (!isnan(value))
+        sp_json_number(j, key, value);
 }
 
 sp_err sp_metrics_step(sp_metrics *m, const sp_step_line *line)
@@ -26,23 +116,12 @@ sp_err sp_metrics_step(sp_metrics *m, const sp_step_line *line)
 
     if (!m->metrics)
         return SP_OK;
-    sp_json_open(&j, NULL);
-    sp_json_text(&j, "kind", "step");
-    sp_json_int(&j, "epoch", line->epoch);
-    sp_json_int(&j, "step", line->step);
-    sp_json_number(&j, "lr", line->lr);
-    sp_json_number(&j, "train_loss", line->loss);
-    if (!isnan(line->top1))
-        sp_json_number(&j, "train_top1", line->top1);
-    sp_json_number(&j, "grad_norm", line->norm);
-    sp_json_number(&j, "items_per_s", line->items_per_s);
-    if (!isnan(line->packet_bytes)) {
-        sp_json_number(&j, "packet_bytes", line->packet_bytes);
-        sp_json_number(&j, "mpi_bytes", line->mpi_bytes);
-        sp_json_number(&j, "net_bytes", line->net_bytes);
-    }
-    sp_json_close(&j);
-    return append(m->metrics, m->metrics_path, &j);
+    open_line(&j, "step");
+    for (int i = 0; i < STEP_FIELDS; i++)
+        put(&j, step_fields[i].key,
+            *(const double *)(const void *)((const char *)line +
+                                            step_fields[i].offset));
+    return append(m, &j);
 }
 
 sp_err sp_metrics_epoch(sp_metrics *m, const sp_epoch_line *line)
@@ -51,11 +130,25 @@ sp_err sp_metrics_epoch(sp_metrics *m, const sp_epoch_line *line)
 
     if (!m->metrics)
         return SP_OK;
-    sp_json_open(&j, NULL);
-    sp_json_text(&j, "kind", "epoch");
+    open_line(&j, "epoch");
     sp_epoch_line_write(&j, line);
-    sp_json_close(&j);
-    return append(m->metrics, m->metrics_path, &j);
+    return append(m, &j);
+}
+
+sp_err sp_metrics_times(sp_metrics *m, const sp_time_line *line)
+{
+    const double heads[TIME_HEADS] = { line->epoch, line->step, line->round };
+    sp_json j = { 0 };
+
+    if (!m->metrics)
+        return SP_OK;
+    open_line(&j, "time");
+    for (int i = 0; i < TIME_HEADS; i++)
+        put(&j, time_key(i), heads[i]);
+    for (int i = 0; i < SP_TIMES; i++)
+        put(&j, time_key(TIME_HEADS + i), line->times[i]);
+    put(&j, time_key(TIME_HEADS + SP_TIMES), line->other);
+    return append(m, &j);
 }
 
 sp_err sp_metrics_hash(sp_metrics *m, int64_t step, const char hex[SP_HASH_HEX])
@@ -68,7 +161,7 @@ sp_err sp_metrics_hash(sp_metrics *m, int64_t step, const char hex[SP_HASH_HEX])
     sp_json_int(&j, "step", step);
     sp_json_text(&j, "hash", hex);
     sp_json_close(&j);
-    return append(m->hashes, m->hashes_path, &j);
+    return sp_lines_append(m->hashes, m->hashes_path, &j);
 }
 
 void sp_params_hash(const sp_params *p, char hex[SP_HASH_HEX])
@@ -83,86 +176,7 @@ void sp_params_hash(const sp_params *p, char hex[SP_HASH_HEX])
     sp_hash_end(&h, hex);
 }
 
-/* Whether a line was written before the state `at` was reached. An epoch that
- * had ended counts as whole only once its evaluation was in the state; epochs
- * are counted in each round of pruning. */
-static bool belongs(const sp_json_value *line, const sp_train_state *at)
-{
-    const sp_json_value *kind = sp_json_find(line, "kind");
-    int64_t step, epoch, round = 0;
-
-    if (sp_json_get_int(line, "step", &step) != SP_OK || step > at->step)
-        return false;
-    if (!kind || kind->kind != SP_JSON_TEXT || strcmp(kind->text, "epoch") != 0)
-        return true;
-    if (sp_json_get_int(line, "epoch", &epoch) != SP_OK ||
-        (sp_json_find(line, "round") &&
-         sp_json_get_int(line, "round", &round) != SP_OK))
-        return false;
-    return round < at->round || (round == at->round && epoch <= at->epoch);
-}
-
-/* Call `each` for every whole line; one that is torn or no JSON is passed
- * over, as it says nothing. */
-static sp_err walk(const char *path, const char *text, size_t size,
-                   void (*each)(void *arg, const char *line, size_t n,
-                                const sp_json_value *value),
-                   void *arg)
-{
-    const char *end;
-
-    for (size_t at = 0; at < size; at = (size_t)(end - text) + 1) {
-        sp_json_doc *doc = NULL;
-        size_t n;
-        sp_err e;
-
-        end = memchr(text + at, '\n', size - at);
-        if (!end)
-            return SP_OK;
-        n = (size_t)(end - (text + at));
-        e = sp_json_parse(&doc, path, text + at, n);
-        if (e == SP_OK)
-            each(arg, text + at, n + 1, sp_json_root(doc));
-        else if (e != SP_EFORMAT)
-            return e;
-        sp_json_doc_free(doc);
-    }
-    return SP_OK;
-}
-
-typedef struct cut {
-    sp_text kept;
-    const sp_train_state *at;
-} cut;
-
-static void keep(void *arg, const char *line, size_t n,
-                 const sp_json_value *value)
-{
-    cut *c = arg;
-
-    if (belongs(value, c->at))
-        sp_text_put(&c->kept, line, n);
-}
-
-static sp_err cut_back(const char *path, const sp_train_state *at)
-{
-    cut c = { .at = at };
-    uint8_t *bytes = NULL;
-    size_t size;
-    sp_err e;
-
-    if (!sp_is_file(path))
-        return SP_OK;
-    SP_TRY(sp_file_read(path, LIMIT, &bytes, &size));
-    e = walk(path, (const char *)bytes, size, keep, &c);
-    if (e == SP_OK)
-        e = sp_text_check(&c.kept);
-    if (e == SP_OK && c.kept.size != size)
-        e = sp_file_write_synced(path, sp_text_string(&c.kept), c.kept.size);
-    sp_text_free(&c.kept);
-    free(bytes);
-    return e;
-}
+/* ---- Files --------------------------------------------------------------- */
 
 static sp_err open_file(char **path, FILE **file, const char *run,
                         const char *name, const sp_train_state *at)
@@ -170,11 +184,12 @@ static sp_err open_file(char **path, FILE **file, const char *run,
     *path = sp_path(run, "%s", name);
     if (!*path)
         return sp_fail(SP_ENOMEM, "out of memory");
-    SP_TRY(cut_back(*path, at));
+    SP_TRY(sp_lines_cut(*path, at));
     return sp_file_append(*path, file);
 }
 
-sp_err sp_metrics_open(sp_metrics *m, const char *run, const sp_train_state *at)
+sp_err sp_metrics_open(sp_metrics *m, const char *run, const sp_train_state *at,
+                       const sp_log_cfg *log)
 {
     sp_err e;
 
@@ -182,6 +197,8 @@ sp_err sp_metrics_open(sp_metrics *m, const char *run, const sp_train_state *at)
     e = open_file(&m->metrics_path, &m->metrics, run, "metrics.jsonl", at);
     if (e == SP_OK)
         e = open_file(&m->hashes_path, &m->hashes, run, "hashes.jsonl", at);
+    if (e == SP_OK)
+        e = sp_sinks_open(&m->sinks, run, m->metrics_path, log);
     if (e != SP_OK)
         sp_metrics_close(m);
     return e;
@@ -193,6 +210,7 @@ void sp_metrics_close(sp_metrics *m)
         fclose(m->metrics);
     if (m->hashes)
         fclose(m->hashes);
+    sp_sinks_close(&m->sinks);
     free(m->metrics_path);
     free(m->hashes_path);
     *m = (sp_metrics){ 0 };
@@ -220,11 +238,11 @@ sp_err sp_hashes_read(const char *run, sp_hash_line **lines, size_t *count)
     char *path = sp_path(run, "hashes.jsonl");
     uint8_t *bytes = NULL;
     size_t size;
-    sp_err e = path ? sp_file_read(path, LIMIT, &bytes, &size)
+    sp_err e = path ? sp_file_read(path, SP_LINES_LIMIT, &bytes, &size)
                     : sp_fail(SP_ENOMEM, "out of memory");
 
     if (e == SP_OK)
-        e = walk(path, (const char *)bytes, size, take_hash, &list);
+        e = sp_lines_walk(path, (const char *)bytes, size, take_hash, &list);
     if (e == SP_OK)
         e = sp_text_check(&list);
     if (e == SP_OK) {

@@ -104,6 +104,15 @@ static sp_err write_config(const sp_trainer *t)
 }
 
 /* What the rank that speaks writes before step 0, with the configuration where
+static sp_err open_lines(sp_trainer *t)
+{
+    const sp_log_cfg *log = t->session.set.log;
+
+    SP_TRY(sp_metrics_open(&t->metrics, t->dir.path, &t->state, log));
+    return log->tensors ? sp_tensors_open(&t->tensors, t->dir.path, &t->state)
+                        : SP_OK;
+}
+
  * that is new; in a run that is complete there is none. */
 static sp_err open_folder(sp_trainer *t, bool config)
 {
@@ -116,7 +125,7 @@ static sp_err open_folder(sp_trainer *t, bool config)
     if (config && !complete)
         SP_TRY(write_config(t));
     if (!complete)
-        SP_TRY(sp_metrics_open(&t->metrics, t->dir.path, &t->state));
+        SP_TRY(open_lines(t));
     SP_TRY(sp_console_log(&t->console, t->dir.path));
     sp_trainer_header(t);
     report_warnings(t);

@@ -194,10 +194,12 @@ static sp_err default_path(const char *name, char **path)
  * it writes. */
 static bool is_own(const char *name)
 {
-    static const char *const names[] = { ".lock",         "config.yaml",
-                                         "metrics.jsonl", "hashes.jsonl",
-                                         "result.json",   "log.txt",
-                                         "checkpoints" };
+    static const char *const names[] = {
+        ".lock",         "config.yaml", "metrics.jsonl", "hashes.jsonl",
+        "tensors.jsonl", "metrics.csv", "steps.csv",     "times.csv",
+        "tensorboard",   "trace",       "trace.json",    "result.json",
+        "log.txt",       "checkpoints"
+    };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i]);

@@ -30,6 +30,11 @@ static double *field(sp_epoch_line *line, int i)
     return (double *)(void *)((char *)line + fields[i].offset);
 }
 
+const char *sp_epoch_line_key(int i)
+{
+    return i < FIELDS ? fields[i].key : NULL;
+}
+
 sp_epoch_line sp_epoch_line_none(void)
 {
     sp_epoch_line line;
@@ -63,6 +68,22 @@ sp_err sp_epoch_line_read(const sp_json_value *object, sp_epoch_line *line)
     return SP_OK;
 }
 
+const char *sp_time_key(sp_time time)
+{
+    static const char *const keys[] = {
+        [SP_TIME_DATA] = "data_s",
+        [SP_TIME_FORWARD] = "forward_s",
+        [SP_TIME_BACKWARD] = "backward_s",
+        [SP_TIME_COMPRESS] = "compress_s",
+        [SP_TIME_EXCHANGE] = "exchange_s",
+        [SP_TIME_OPTIM] = "optim_s",
+        [SP_TIME_EVAL] = "eval_s",
+        [SP_TIME_CHECKPOINT] = "checkpoint_s",
+    };
+
+    return keys[time];
+}
+
 sp_train_state sp_train_state_start(void)
 {
     return (sp_train_state){
@@ -84,6 +105,15 @@ static void write_line(sp_json *j, const char *key, const sp_epoch_line *line)
     sp_json_close(j);
 }
 
+static void write_times(sp_json *j, const sp_train_state *s)
+{
+    sp_json_open(j, "times");
+    sp_json_number(j, "since", s->times_since);
+    for (int i = 0; i < SP_TIMES; i++)
+        sp_json_number(j, sp_time_key((sp_time)i), s->times[i]);
+    sp_json_close(j);
+}
+
 void sp_train_state_write(sp_json *j, const sp_train_state *s)
 {
     sp_json_int(j, "step", s->step);
@@ -102,6 +132,7 @@ void sp_train_state_write(sp_json *j, const sp_train_state *s)
     sp_json_number(j, "packet_bytes", s->packet_bytes);
     sp_json_number(j, "mpi_bytes", s->mpi_bytes);
     sp_json_number(j, "seconds", s->seconds);
+    write_times(j, s);
     sp_json_number(j, "lr", s->lr);
     sp_json_open(j, "window");
     sp_json_number(j, "loss", s->window.loss);
@@ -155,6 +186,23 @@ static sp_err read_schedule(const sp_json_value *object, sp_schedule_state *s)
     if (best && best->kind != SP_JSON_NULL)
         SP_TRY(sp_json_get_number(object, "best", &s->best));
     return SP_OK;
+}
+
+/* Checkpoints of older versions have none: then the count begins here. */
+static sp_err read_times(const sp_json_value *object, sp_train_state *s)
+{
+    const sp_json_value *times;
+
+    for (int i = 0; i < SP_TIMES; i++)
+        s->times[i] = 0;
+    s->times_since = s->seconds;
+    if (!sp_json_find(object, "times"))
+        return SP_OK;
+    SP_TRY(sp_json_get(object, "times", SP_JSON_OBJECT, &times));
+    for (int i = 0; i < SP_TIMES; i++)
+        SP_TRY(
+            sp_json_get_number(times, sp_time_key((sp_time)i), &s->times[i]));
+    return sp_json_get_number(times, "since", &s->times_since);
 }
 
 static sp_err read_window(const sp_json_value *object, sp_window *w)
@@ -219,6 +267,7 @@ sp_err sp_train_state_read(const sp_json_value *object, sp_train_state *s)
     SP_TRY(get_bytes(object, "packet_bytes", &s->packet_bytes));
     SP_TRY(get_bytes(object, "mpi_bytes", &s->mpi_bytes));
     SP_TRY(sp_json_get_number(object, "seconds", &s->seconds));
+    SP_TRY(read_times(object, s));
     SP_TRY(sp_json_get_number(object, "lr", &s->lr));
     SP_TRY(sp_json_get(object, "window", SP_JSON_OBJECT, &window));
     SP_TRY(read_window(window, &s->window));

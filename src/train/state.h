@@ -27,6 +27,9 @@ typedef struct sp_epoch_line {
 /* A line to which nothing applies yet. */
 sp_epoch_line sp_epoch_line_none(void);
 
+/* Key i, in the order in which they are written; NULL past the last. */
+const char *sp_epoch_line_key(int i);
+
 /* Write the line's keys into an open object. */
 void sp_epoch_line_write(sp_json *j, const sp_epoch_line *line);
 
@@ -40,6 +43,22 @@ typedef struct sp_window {
     int64_t correct, samples, steps;
 } sp_window;
 
+/* What an epoch's time is spent on. */
+typedef enum sp_time {
+    SP_TIME_DATA, /* waiting for a batch */
+    SP_TIME_FORWARD,
+    SP_TIME_BACKWARD,
+    SP_TIME_COMPRESS, /* encoding and decoding */
+    SP_TIME_EXCHANGE, /* waiting for other ranks */
+    SP_TIME_OPTIM,
+    SP_TIME_EVAL,
+    SP_TIME_CHECKPOINT,
+    SP_TIMES
+} sp_time;
+
+/* "data_s", "forward_s", ... */
+const char *sp_time_key(sp_time time);
+
 /* The next step is batch `batch` of epoch `epoch`. */
 typedef struct sp_train_state {
     int64_t step;  /* steps done */
@@ -52,11 +71,13 @@ typedef struct sp_train_state {
     /* Sums over the epoch under way. */
     double loss_sum; /* of the samples */
     int64_t correct, samples;
-    double epoch_seconds; /* spent in training */
-    double packet_bytes;  /* this rank's gradients, as they were sent */
-    double mpi_bytes;     /* handed to MPI for them */
-    double seconds;       /* of the whole run, evaluation included */
-    double lr;            /* of the last step */
+    double epoch_seconds;   /* spent in training */
+    double packet_bytes;    /* this rank's gradients, as they were sent */
+    double mpi_bytes;       /* handed to MPI for them */
+    double seconds;         /* of the whole run, evaluation included */
+    double times[SP_TIMES]; /* of this rank, in seconds */
+    double times_since;     /* `seconds` when that epoch began */
+    double lr;              /* of the last step */
     sp_window window;
     sp_schedule_state schedule;
     sp_epoch_line last, best; /* epoch is NAN: none yet */

@@ -46,6 +46,7 @@ void sp_trainer_close(sp_trainer *t)
 {
     sp_loader_free(t->loader);
     sp_metrics_close(&t->metrics);
+    sp_tensors_close(&t->tensors);
     sp_console_close(&t->console);
     sp_rundir_close(&t->dir);
     sp_session_close(&t->session);
@@ -123,6 +124,8 @@ double sp_trainer_lap(sp_trainer *t)
 sp_err sp_trainer_save(sp_trainer *t, bool best)
 {
     sp_trainer_lap(t);
+    double start = sp_now();
+
     t->save = false;
     SP_TRY(sp_agree(t->job->comm, sp_rundir_present(&t->dir)));
     SP_TRY(sp_checkpoint_save(&(sp_checkpoint_args){
@@ -143,6 +146,7 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
                         sp_last_error());
     t->saved = sp_now();
     sp_trainer_lap(t);
+    t->state.times[SP_TIME_CHECKPOINT] += t->saved - start;
     return SP_OK;
 }
 
@@ -182,11 +186,11 @@ static sp_err log_step(sp_trainer *t)
     bool exchanged = t->session.exchange != NULL;
     sp_step_line line = {
         .epoch = t->state.epoch + 1,
-        .step = t->state.step,
+        .step = (double)t->state.step,
         .lr = t->state.lr,
-        .loss = w->loss / samples,
-        .top1 = sp_trainer_top1(t, w->correct, samples),
-        .norm = w->norm / steps,
+        .train_loss = w->loss / samples,
+        .train_top1 = sp_trainer_top1(t, w->correct, samples),
+        .grad_norm = w->norm / steps,
         .items_per_s = samples / w->seconds,
         .packet_bytes = exchanged ? w->packet_bytes / steps : NAN,
         .mpi_bytes = exchanged ? w->mpi_bytes / steps : NAN,
@@ -216,6 +220,17 @@ static sp_sent count_bytes(sp_trainer *t)
 }
 
 static void count(sp_trainer *t, const sp_batch *b, const sp_step_result *r)
+static void count_times(sp_trainer *t, const sp_step_result *r)
+{
+    double *times = t->state.times;
+
+    times[SP_TIME_FORWARD] += r->forward_s;
+    times[SP_TIME_BACKWARD] += r->backward_s;
+    times[SP_TIME_COMPRESS] += r->compress_s;
+    times[SP_TIME_EXCHANGE] += r->exchange_s;
+    times[SP_TIME_OPTIM] += r->optim_s;
+}
+
 {
     sp_train_state *s = &t->state;
     sp_window *w = &t->state.window;
@@ -242,6 +257,7 @@ static void count(sp_trainer *t, const sp_batch *b, const sp_step_result *r)
     w->norm += r->norm;
     w->seconds += seconds;
     t->unsaved = true;
+    count_times(t, r);
 }
 
 static sp_err log_hash(sp_trainer *t)
@@ -312,8 +328,10 @@ static bool checkpoint_due(const sp_trainer *t)
 static sp_err next_batch(sp_trainer *t, sp_batch *b, sp_err *failed)
 {
     sp_err e = sp_loader_next(t->loader, b);
+    double start = sp_now();
 
     *failed = SP_OK;
+    t->state.times[SP_TIME_DATA] += sp_now() - start;
     if (e == SP_OK || !several(t))
         return e;
     *failed = e;
@@ -355,6 +373,8 @@ sp_err sp_trainer_run(sp_trainer *t)
         SP_TRY(sp_trainer_switch(t));
         SP_TRY(sp_trainer_round(t));
         SP_TRY(train_epoch(t));
+        SP_TRY(sp_agree(t->job->comm, sp_tensors_begin(&t->tensors, &t->session,
+                                                       t->state.step)));
         SP_TRY(sp_trainer_end_epoch(t));
     }
     sp_trainer_unswitched(t);

@@ -7,6 +7,7 @@
 #include "train/metrics.h"
 #include "train/rundir.h"
 #include "train/session.h"
+#include "train/tensors.h"
 
 /* What rounds of pruning go back to, kept by a replay. */
 typedef struct sp_origin {
@@ -19,6 +20,7 @@ typedef struct sp_trainer {
     sp_session session;
     sp_rundir dir;
     sp_metrics metrics;
+    sp_tensors tensors;
     sp_console console;
     sp_loader *loader;
     sp_train_state state;

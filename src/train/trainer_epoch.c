@@ -1,5 +1,6 @@
 /* The end of an epoch: evaluate, report, save. */
 #include <math.h>
+#include <string.h>
 
 #include "dist/agree.h"
 #include "train/evaluate.h"
@@ -95,15 +96,47 @@ void sp_trainer_next_epoch(sp_trainer *t, const sp_epoch_line *line)
     s->epoch_seconds = 0;
     s->packet_bytes = 0;
     s->mpi_bytes = 0;
+    s->times_since = s->seconds;
+    for (int i = 0; i < SP_TIMES; i++)
+        s->times[i] = 0;
+}
+
+/* What the epoch is told by, in all files. */
+static sp_err log_epoch(sp_trainer *t, const sp_epoch_line *line,
+                        const sp_time_line *times)
+{
+    SP_TRY(sp_metrics_epoch(&t->metrics, line));
+    SP_TRY(sp_metrics_times(&t->metrics, times));
+    return sp_tensors_epoch(&t->tensors, &t->session, line);
+}
+
+/* The checkpoint at an epoch's end is saved behind its lines: it counts to the
+ * next one. */
+static sp_time_line times_of(const sp_trainer *t, const sp_epoch_line *line,
+                             const double *times)
+{
+    const sp_train_state *s = &t->state;
+    double other = s->seconds - s->times_since;
+
+    for (int i = 0; i < SP_TIMES; i++)
+        other -= times[i];
+    return (sp_time_line){ .epoch = line->epoch,
+                           .step = line->step,
+                           .round = line->round,
+                           .times = times,
+                           .other = other > 0 ? other : 0 };
 }
 
 sp_err sp_trainer_end_epoch(sp_trainer *t)
 {
     sp_train_state *s = &t->state;
+    double start = sp_now(), times[SP_TIMES];
+    sp_time_line spent;
     sp_epoch_line line;
     bool best;
     sp_err e = sp_trainer_evaluate(t, &line);
 
+    s->times[SP_TIME_EVAL] += sp_now() - start;
     if (e == SP_ESTOPPED)
         return sp_trainer_stop(t);
     if (e != SP_OK)
@@ -113,9 +146,11 @@ sp_err sp_trainer_end_epoch(sp_trainer *t)
     s->last = line;
     if (best)
         s->best = line;
+    memcpy(times, s->times, sizeof times);
+    spent = times_of(t, &line, times);
     if (s->batch == t->batches)
         sp_trainer_next_epoch(t, &line);
-    SP_TRY(sp_agree(t->job->comm, sp_metrics_epoch(&t->metrics, &line)));
+    SP_TRY(sp_agree(t->job->comm, log_epoch(t, &line, &spent)));
     sp_trainer_epoch_line(t, &line, best);
     return sp_trainer_save(t, best);
 }

@@ -1,0 +1,236 @@
+/* All forms of metrics.jsonl, and the tables among them. */
+#include "train/sinks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "train/lines.h"
+#include "train/metrics.h"
+
+static const sp_sink *const all[SP_SINKS] = {
+    &sp_sink_epochs_csv,
+    &sp_sink_steps_csv,
+    &sp_sink_times_csv,
+    &sp_sink_tensorboard,
+};
+
+/* ---- Tables --------------------------------------------------------------
+ *
+ * The columns are all keys that a kind of line can have, so they stay the same
+ * when others apply from some epoch on; what does not apply is empty.
+ *
+ * Source: RFC 4180. */
+
+static bool wants_csv(const sp_log_cfg *log) { return log->csv; }
+
+/* Quoted where it has to be. */
+static void put_cell(sp_text *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        sp_text_add(out, "%s", text);
+        return;
+    }
+    sp_text_put(out, "\"", 1);
+    for (const char *c = text; *c; c++)
+        sp_text_put(out, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
+    sp_text_put(out, "\"", 1);
+}
+
+static void put_value(sp_text *out, const sp_json_value *v)
+{
+    if (!v)
+        return;
+    if (v->kind == SP_JSON_NUMBER)
+        sp_text_number(out, v->number);
+    else if (v->kind == SP_JSON_TEXT)
+        put_cell(out, v->text);
+    else if (v->kind == SP_JSON_NULL)
+        sp_text_add(out, "inf"); /* as it is read back, see state.c */
+}
+
+static void put_heads(sp_text *out, const char *kind)
+{
+    const char *key;
+
+    for (int i = 0; (key = sp_metrics_key(kind, i)); i++) {
+        if (i > 0)
+            sp_text_put(out, ",", 1);
+        put_cell(out, key);
+    }
+    sp_text_put(out, "\r\n", 2);
+}
+
+static void put_row(sp_text *out, const char *kind, const sp_json_value *line)
+{
+    const sp_json_value *of = sp_json_find(line, "kind");
+    const char *key;
+
+    if (!of || of->kind != SP_JSON_TEXT || strcmp(of->text, kind) != 0)
+        return;
+    for (int i = 0; (key = sp_metrics_key(kind, i)); i++) {
+        if (i > 0)
+            sp_text_put(out, ",", 1);
+        put_value(out, sp_json_find(line, key));
+    }
+    sp_text_put(out, "\r\n", 2);
+}
+
+static sp_err place(const char *run, const char *name, char **path)
+{
+    *path = sp_path(run, "%s", name);
+    return *path ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
+}
+
+static sp_err place_epochs(const char *run, char **path)
+{
+    return place(run, "metrics.csv", path);
+}
+
+static sp_err place_steps(const char *run, char **path)
+{
+    return place(run, "steps.csv", path);
+}
+
+static sp_err place_times(const char *run, char **path)
+{
+    return place(run, "times.csv", path);
+}
+
+static void begin_epochs(sp_text *out) { put_heads(out, "epoch"); }
+static void begin_steps(sp_text *out) { put_heads(out, "step"); }
+static void begin_times(sp_text *out) { put_heads(out, "time"); }
+
+static void row_of_epoch(sp_text *out, const sp_json_value *line)
+{
+    put_row(out, "epoch", line);
+}
+
+static void row_of_step(sp_text *out, const sp_json_value *line)
+{
+    put_row(out, "step", line);
+}
+
+static void row_of_times(sp_text *out, const sp_json_value *line)
+{
+    put_row(out, "time", line);
+}
+
+const sp_sink sp_sink_epochs_csv = {
+    .wanted = wants_csv,
+    .place = place_epochs,
+    .begin = begin_epochs,
+    .line = row_of_epoch,
+};
+
+const sp_sink sp_sink_steps_csv = {
+    .wanted = wants_csv,
+    .place = place_steps,
+    .begin = begin_steps,
+    .line = row_of_step,
+};
+
+const sp_sink sp_sink_times_csv = {
+    .wanted = wants_csv,
+    .place = place_times,
+    .begin = begin_times,
+    .line = row_of_times,
+};
+
+/* ---- All of them --------------------------------------------------------- */
+
+typedef struct copy {
+    const sp_sink *sink;
+    sp_text text;
+} copy;
+
+static void copy_line(void *arg, const char *line, size_t n,
+                      const sp_json_value *value)
+{
+    copy *c = arg;
+
+    (void)line;
+    (void)n;
+    c->sink->line(&c->text, value);
+}
+
+/* The whole file from the lines so far. */
+static sp_err write_anew(const sp_sink *sink, const char *path,
+                         const char *metrics)
+{
+    copy c = { .sink = sink };
+    sp_err e;
+
+    sink->begin(&c.text);
+    e = sp_lines_read(metrics, copy_line, &c);
+    if (e == SP_OK)
+        e = sp_text_check(&c.text);
+    if (e == SP_OK)
+        e = sp_file_write_synced(path, c.text.bytes, c.text.size);
+    sp_text_free(&c.text);
+    return e;
+}
+
+static sp_err open_one(const sp_sink *sink, const char *run,
+                       const char *metrics, char **path, FILE **file)
+{
+    SP_TRY(sink->place(run, path));
+    SP_TRY(write_anew(sink, *path, metrics));
+    if (sink->settle)
+        SP_TRY(sink->settle(*path));
+    return sp_file_append(*path, file);
+}
+
+sp_err sp_sinks_open(sp_sinks *s, const char *run, const char *metrics,
+                     const sp_log_cfg *log)
+{
+    sp_err e = SP_OK;
+
+    *s = (sp_sinks){ .file = { NULL } };
+    for (int i = 0; e == SP_OK && i < SP_SINKS; i++)
+        if (all[i]->wanted(log))
+            e = open_one(all[i], run, metrics, &s->path[i], &s->file[i]);
+    if (e != SP_OK)
+        sp_sinks_close(s);
+    return e;
+}
+
+void sp_sinks_close(sp_sinks *s)
+{
+    for (int i = 0; i < SP_SINKS; i++) {
+        if (s->file[i])
+            fclose(s->file[i]);
+        free(s->path[i]);
+    }
+    *s = (sp_sinks){ .file = { NULL } };
+}
+
+static sp_err put_line(sp_sinks *s, int i, const sp_json_value *line)
+{
+    sp_text out = { 0 };
+    sp_err e;
+
+    all[i]->line(&out, line);
+    e = sp_text_check(&out);
+    if (e == SP_OK && out.size > 0)
+        e = sp_lines_put(s->file[i], s->path[i], out.bytes, out.size);
+    sp_text_free(&out);
+    return e;
+}
+
+sp_err sp_sinks_line(sp_sinks *s, const char *line)
+{
+    sp_json_doc *doc = NULL;
+    sp_err e = SP_OK;
+
+    for (int i = 0; e == SP_OK && i < SP_SINKS; i++) {
+        if (!s->file[i])
+            continue;
+        if (!doc)
+            e = sp_json_parse(&doc, "a line of metrics", line, strlen(line));
+        if (e == SP_OK)
+            e = put_line(s, i, sp_json_root(doc));
+    }
+    sp_json_doc_free(doc);
+    return e;
+}
