@@ -18,7 +18,7 @@ typedef struct table_keys {
 } table_keys;
 
 typedef struct row_keys {
-    const char *name, *note;
+    const char *name, *note, *baseline;
     sp_list seeds;
     double paper;
     bool judged;
@@ -41,7 +41,7 @@ static const sp_key table_key_list[] = {
       "one, by the test part)",
       "final|best" },
     { "baseline", SP_TEXT, TABLE(baseline), "", 0, 0,
-      "the row that the others are compared with", NULL },
+      "the row that others are compared with by the same seed", NULL },
     { "margin", SP_FLOAT, TABLE(margin), "0", 0, 1e9,
       "difference to the baseline, in units of the metric, up to which a row "
       "counts as equal; 0: no verdicts",
@@ -60,6 +60,8 @@ static const sp_key row_key_list[] = {
     { "seeds", SP_LIST, ROW(seeds), "[]", 0, 2e9, "in place of the table's",
       NULL },
     { "paper", SP_FLOAT, ROW(paper), "0", 0, 0, "the published value", NULL },
+    { "baseline", SP_TEXT, ROW(baseline), "", 0, 0,
+      "the row to compare with, in place of the table's", NULL },
     { "judged", SP_BOOL, ROW(judged), "true", 0, 0,
       "its verdict counts for the exit status", NULL },
 };
@@ -89,6 +91,8 @@ typedef struct reading {
     table_keys keys;
     sp_words lists[LISTS];
     sp_mapping block;
+    const char *baselines[SP_TABLE_ROWS]; /* named by rows; "": the table's */
+    const char *baselines_at[SP_TABLE_ROWS];
     bool listed; /* `rows` is there */
 } reading;
 
@@ -174,6 +178,8 @@ static void read_row(reading *r, sp_yaml *y)
     sp_mapping_read(y, &b);
     if (y->broken)
         return;
+    r->baselines[t->row_count] = keys.baseline;
+    r->baselines_at[t->row_count] = sp_mapping_at(&b, "baseline");
     t->row_count++;
     *row =
         (sp_table_row){ .name = keys.name ? keys.name : "",
@@ -303,24 +309,17 @@ static const char *row_name(const void *table, size_t i)
     return i < t->row_count ? t->rows[i].name : NULL;
 }
 
-static void find_baseline(reading *r)
+/* The row of that name; -1 without a name, and after a complaint. */
+static int find_row(reading *r, const char *name, const char *at)
 {
-    const char *name = r->keys.baseline, *near;
-    const char *at = sp_mapping_at(&r->block, "baseline");
+    const char *near;
     char shown[SP_SHOWN_ROOM];
 
-    r->t->baseline = -1;
-    if (!name || !*name) {
-        if (r->keys.margin > 0)
-            sp_complain(r->l, sp_mapping_at(&r->block, "margin"),
-                        "a margin needs a baseline: name a row in `baseline`");
-        return;
-    }
+    if (!name || !*name)
+        return -1;
     for (size_t i = 0; i < r->t->row_count; i++)
         if (strcmp(r->t->rows[i].name, name) == 0)
-            r->t->baseline = (int)i;
-    if (r->t->baseline >= 0)
-        return;
+            return (int)i;
     near = sp_nearest(name, row_name, r->t);
     sp_shown(shown, name);
     if (near)
@@ -328,6 +327,28 @@ static void find_baseline(reading *r)
                     near);
     else
         sp_complain(r->l, at, "no row is called %s", shown);
+    return -1;
+}
+
+/* A row is not compared with itself. */
+static void find_baselines(reading *r)
+{
+    sp_table *t = r->t;
+    int common =
+        find_row(r, r->keys.baseline, sp_mapping_at(&r->block, "baseline"));
+    bool named = r->keys.baseline && *r->keys.baseline;
+
+    for (size_t i = 0; i < t->row_count; i++) {
+        const char *own = r->baselines[i];
+        int row = own && *own ? find_row(r, own, r->baselines_at[i]) : common;
+
+        named = named || (own && *own);
+        t->rows[i].baseline = row == (int)i ? -1 : row;
+        t->compared = t->compared || t->rows[i].baseline >= 0;
+    }
+    if (r->keys.margin > 0 && !named)
+        sp_complain(r->l, sp_mapping_at(&r->block, "margin"),
+                    "a margin needs a baseline: name a row in `baseline`");
 }
 
 static void find_metric(reading *r)
@@ -374,7 +395,7 @@ static void read_root(reading *r, sp_yaml *y)
     else if (t->row_count == 0 && t->rows)
         sp_complain(r->l, r->block.other_at, "a table needs at least one row");
     complete_rows(r);
-    find_baseline(r);
+    find_baselines(r);
     find_metric(r);
 }
 
@@ -387,7 +408,7 @@ sp_err sp_table_read(sp_table *t, const char *path)
     size_t size;
     sp_err e;
 
-    *t = (sp_table){ .path = path, .baseline = -1 };
+    *t = (sp_table){ .path = path };
     r.block = (sp_mapping){ .section = &sp_table_section,
                             .base = &r.keys,
                             .list_names = list_names,
@@ -412,5 +433,5 @@ sp_err sp_table_read(sp_table *t, const char *path)
 void sp_table_close(sp_table *t)
 {
     sp_arena_free(&t->pool.arena);
-    *t = (sp_table){ .baseline = -1 };
+    *t = (sp_table){ 0 };
 }

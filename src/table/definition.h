@@ -21,6 +21,7 @@ typedef struct sp_table_row {
     sp_words configs, set;   /* the table's and its own, ready to be loaded */
     sp_list seeds;
     double paper; /* NAN: none */
+    int baseline; /* the row that this one is compared with; -1: none */
     bool judged;  /* its verdict counts for the exit status */
 } sp_table_row;
 
@@ -34,7 +35,7 @@ typedef struct sp_table {
     double margin, confidence; /* margin 0: no verdicts */
     sp_table_row *rows;
     size_t row_count;
-    int baseline; /* a row; -1: none */
+    bool compared; /* some row has a baseline */
 } sp_table;
 
 /* Read a table file. All mistakes are found in one pass, each told as

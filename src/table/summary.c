@@ -69,25 +69,29 @@ static void estimate(const sp_table *t, const sp_cells *cells,
     s->difference = sp_estimate_of(differences, pairs, t->confidence);
 }
 
+static const sp_table_row *baseline_of(const sp_table *t,
+                                       const sp_table_row *row)
+{
+    return row->baseline < 0 ? NULL : &t->rows[row->baseline];
+}
+
 void sp_summarize(const sp_table *t, const sp_cells *cells,
                   sp_row_summary *rows)
 {
-    const sp_table_row *base = t->baseline < 0 ? NULL : &t->rows[t->baseline];
-
     for (size_t i = 0; i < t->row_count; i++) {
-        const sp_table_row *row = &t->rows[i];
+        const sp_table_row *row = &t->rows[i], *base = baseline_of(t, row);
         sp_row_summary *s = &rows[i];
 
         *s = (sp_row_summary){ .row = row };
         count(cells, s);
-        estimate(t, cells, row == base ? NULL : base, s);
+        estimate(t, cells, base, s);
         s->packet_bytes = mean(cells, row, packets);
         s->params = mean(cells, row, params);
         s->seconds = mean(cells, row, seconds);
         s->ratio =
             (base ? mean(cells, base, packets) : mean(cells, row, dense)) /
             s->packet_bytes;
-        if (base && row != base && t->margin > 0)
+        if (base && t->margin > 0)
             s->verdict =
                 sp_verdict_of(&s->difference, t->margin, t->metric->higher);
     }

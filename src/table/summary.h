@@ -14,7 +14,7 @@ typedef struct sp_row_summary {
     sp_verdict verdict;
     double packet_bytes, params, seconds;
     double ratio; /* of the baseline's bytes to its own; without a baseline, of
-                     its own dense ones */
+                     its own uncompressed ones */
 } sp_row_summary;
 
 /* All runs, those of a row together, in the order of its seeds. */

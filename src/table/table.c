@@ -230,7 +230,7 @@ static sp_err work(sp_queue *q, const sp_registry *r, sp_table_state *state)
 sp_err sp_table_run(const sp_registry *r, const sp_table_opt *o,
                     sp_table_state *state)
 {
-    sp_queue q = { .opt = o, .lock = -1, .table = { .baseline = -1 } };
+    sp_queue q = { .opt = o, .lock = -1 };
     sp_err e = o->comm ? SP_OK : sp_launcher_check();
 
     *state = (sp_table_state){ 0 };

@@ -20,7 +20,7 @@ static void put_estimate(sp_text *out, const sp_table *t, const sp_estimate *e,
 
 static void put_head(sp_text *out, const sp_table *t)
 {
-    bool pairs = t->baseline >= 0, verdicts = t->margin > 0;
+    bool pairs = t->compared, verdicts = t->margin > 0;
 
     sp_text_add(out,
                 "\\begin{tabular}{lrrr%s%srrr}\n\\toprule\nsetting & $n$ & ",
@@ -40,7 +40,7 @@ static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
     sp_text_add(out, " & ");
     sp_put_score(out, t, s->row->paper, false);
     sp_text_add(out, " & ");
-    if (t->baseline >= 0) {
+    if (t->compared) {
         put_estimate(out, t, &s->difference, true);
         sp_text_add(out, " & ");
     }

@@ -25,7 +25,7 @@ static void put_n(sp_text *out, const sp_row_summary *s)
 
 static void put_head(sp_text *out, const sp_table *t)
 {
-    bool pairs = t->baseline >= 0, verdicts = t->margin > 0;
+    bool pairs = t->compared, verdicts = t->margin > 0;
 
     sp_text_add(out,
                 "| setting | n | %s | paper |%s%s bytes a step | ratio | "
@@ -48,7 +48,7 @@ static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
     put_estimate(out, t, &s->value, false);
     sp_text_add(out, " | ");
     sp_put_score(out, t, s->row->paper, false);
-    if (t->baseline >= 0) {
+    if (t->compared) {
         sp_text_add(out, " | ");
         put_estimate(out, t, &s->difference, true);
     }

@@ -77,7 +77,7 @@ void sp_put_legend(sp_text *out, const sp_table *t)
                 "with one seed).",
                 t->metric->name, t->metric->percent ? " in percent" : "",
                 t->best ? "best" : "last", 100 * t->confidence);
-    if (t->baseline >= 0)
+    if (t->compared)
         sp_text_add(out, " Differences are those to the baseline with the same "
                          "seed.");
     if (t->margin > 0)
@@ -90,7 +90,7 @@ void sp_put_legend(sp_text *out, const sp_table *t)
                 " Bytes are those of one rank's encoded gradients in a step of "
                 "the last epoch, counted as they are sent; the ratio is that "
                 "of %s to them.",
-                t->baseline >= 0 ? "the baseline's" : "uncompressed ones");
+                t->compared ? "the baseline's" : "uncompressed ones");
     if (t->ranks > 0)
         sp_text_add(out, " %d rank%s.", t->ranks, t->ranks == 1 ? "" : "s");
 }
