@@ -111,10 +111,10 @@ START_TEST(what_ends_too_late_is_warned_of)
     for (int i = 0; i < 2; i++) {
         sp_config *c = runs_config(&r, cases[i]);
         sp_text text = { 0 };
-        sp_settings s;
+        sp_session s = { 0 };
 
-        ck_assert_int_eq(sp_settings_view(c, &s), SP_OK);
-        sp_settings_warn(&s, &text);
+        ck_assert_int_eq(sp_settings_view(c, &s.set), SP_OK);
+        sp_session_warn(&s, &text);
         ck_assert_int_eq(
             strstr(sp_text_string(&text), "change after 3") != NULL, i == 0);
         ck_assert_int_eq(strstr(sp_text_string(&text), "warmup_epochs is 4") !=

@@ -296,104 +296,6 @@ START_TEST(momentum_starts_anew_or_is_projected)
 }
 END_TEST
 
-/* What DGC has not sent of a parameter, which its momentum is no part of; NULL
- * where it travels dense. */
-static const float *residual_of(const sp_session *s, const sp_param *p)
-{
-    const float *kept;
-    const char *name;
-    size_t n;
-    bool adds;
-
-    for (int k = 0; k < SP_MAX_SLOT_STATE; k++) {
-        kept = sp_exchange_state(s->exchange, p, k, &n, &name, &adds);
-        if (kept && strcmp(name, "dgc_residual") == 0)
-            return kept;
-    }
-    return NULL;
-}
-
-/* The values that the flush must give. */
-static void expect_flushed(const sp_session *s, double lr, memory *old)
-{
-    const sp_param *p;
-
-    for (int i = 0; (p = sp_params_at(s->params, i)); i++) {
-        const float *kept = residual_of(s, p);
-        for (size_t j = 0; kept && j < p->count; j++)
-            old[i].value[j] -= (float)lr * kept[j];
-    }
-}
-
-START_TEST(what_was_not_sent_is_applied_before_the_weights_are_factorized)
-{
-    static const char *const dgc[] = { "compress.name=dgc",
-                                       "compress.ratio=0.1",
-                                       "compress.warmup=[]",
-                                       "lowrank.rank_ratio=1", NULL };
-    const char *with[RUNS_MOST];
-    memory old[16];
-    sp_config *c;
-    sp_session s;
-    const sp_param *p;
-    int count;
-
-    runs_join(with, mlp, dgc);
-    s = open_session(with, &c);
-    train_steps(&s, 3);
-    count = remember(&s, old);
-    expect_flushed(&s, 0.05, old);
-    do_switch(&s, 0.05);
-    for (int i = 0; (p = sp_params_at(s.params, i)); i++) {
-        const memory *m = find(old, count, p->whole ? p->whole : p->name);
-        float *product;
-
-        if (!p->other || p->left)
-            continue;
-        product =
-            malloc((size_t)m->dims[0] * (size_t)m->dims[1] * sizeof(float));
-        sp_factors_product(p, product);
-        for (int k = 0; k < m->dims[0] * m->dims[1]; k++)
-            ck_assert_float_eq_tol(product[k], m->value[k], 1e-5f);
-        free(product);
-    }
-    forget(old, count);
-    sp_session_close(&s);
-    sp_config_free(c);
-}
-END_TEST
-
-START_TEST(what_was_not_sent_can_be_projected_instead)
-{
-    static const char *const dgc[] = { "compress.name=dgc",
-                                       "compress.ratio=0.1",
-                                       "compress.warmup=[]",
-                                       "lowrank.residual=project", NULL };
-    const char *with[RUNS_MOST];
-    sp_text told = { 0 };
-    const sp_param *p;
-    sp_config *c;
-    sp_session s;
-    double sum = 0;
-
-    runs_join(with, mlp, dgc);
-    s = open_session(with, &c);
-    train_steps(&s, 3);
-    ck_assert_int_eq(sp_switch(&s, 0.05, NULL, &told), SP_OK);
-    ck_assert_ptr_nonnull(
-        strstr(sp_text_string(&told), "not sent yet is lost"));
-    for (int i = 0; (p = sp_params_at(s.params, i)); i++) {
-        const float *kept = residual_of(&s, p);
-        for (size_t j = 0; kept && j < p->count; j++)
-            sum += fabs((double)kept[j]);
-    }
-    ck_assert_double_gt(sum, 0);
-    sp_text_free(&told);
-    sp_session_close(&s);
-    sp_config_free(c);
-}
-END_TEST
-
 START_TEST(low_rank_from_the_start_has_no_switch)
 {
     static const char *const now[] = { "lowrank.warmup_epochs=0", NULL };
@@ -445,9 +347,6 @@ int main(void)
     tcase_add_test(t, ranks_are_the_share_of_the_smaller_side);
     tcase_add_test(t, weights_that_are_not_finite_fail_and_leave_the_data);
     tcase_add_loop_test(t, momentum_starts_anew_or_is_projected, 0, 2);
-    tcase_add_test(
-        t, what_was_not_sent_is_applied_before_the_weights_are_factorized);
-    tcase_add_test(t, what_was_not_sent_can_be_projected_instead);
     tcase_add_test(t, low_rank_from_the_start_has_no_switch);
     tcase_add_test(t, checkpoints_of_both_programs_are_evaluated_and_verified);
     suite_add_tcase(s, t);

@@ -143,6 +143,7 @@ const sp_verb *sp_verb_at(size_t i);
 extern const sp_verb sp_verb_train, sp_verb_resume, sp_verb_table;
 extern const sp_verb sp_verb_eval, sp_verb_verify, sp_verb_predict,
     sp_verb_sample;
+extern const sp_verb sp_verb_export, sp_verb_import;
 extern const sp_verb sp_verb_info, sp_verb_check, sp_verb_bench;
 extern const sp_verb sp_verb_list, sp_verb_gradcheck, sp_verb_version;
 extern const sp_verb sp_verb_doctor;

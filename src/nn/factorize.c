@@ -75,7 +75,7 @@ static double squares_of(const float *x, size_t n)
     return sum;
 }
 
-static sp_err check_pair(const sp_param *whole, const sp_param *u)
+sp_err sp_factors_check(const sp_param *whole, const sp_param *u)
 {
     const sp_param *v = u->other;
 
@@ -96,7 +96,7 @@ sp_err sp_factorize(const sp_param *whole, sp_param *u, double *lost)
     double all = 0, without = 0;
     product b;
 
-    SP_TRY(check_pair(whole, u));
+    SP_TRY(sp_factors_check(whole, u));
     b = product_of(u);
     for (int i = 0; i < b.count; i++) {
         sp_factored f = block_at(&b, i);
@@ -123,7 +123,7 @@ void sp_factors_project(const sp_param *u, const float *g, float *gu, float *gv)
     }
 }
 
-double sp_factors_lost(const sp_param *u, const float *g)
+sp_err sp_factors_lost(const sp_param *u, const float *g, double *lost)
 {
     product b = product_of(u);
     double all = 0, without = 0;
@@ -132,13 +132,13 @@ double sp_factors_lost(const sp_param *u, const float *g)
         sp_factored f = block_at(&b, i);
         double outside, squares;
 
-        if (sp_matrix_outside(&f, g + (size_t)i * whole_step(&f), &outside,
-                              &squares) != SP_OK)
-            return NAN;
+        SP_TRY(sp_matrix_outside(&f, g + (size_t)i * whole_step(&f), &outside,
+                                 &squares));
         all += squares;
         without += outside;
     }
-    return all > 0 ? fmin(without / all, 1) : 0;
+    *lost = all > 0 ? fmin(without / all, 1) : 0;
+    return SP_OK;
 }
 
 void sp_factors_product(const sp_param *u, float *whole)

@@ -24,6 +24,10 @@ typedef struct sp_factors_shape {
 
 sp_factors_shape sp_factors_shape_of(const sp_param *u);
 
+/* Whether whole, a parameter of full rank, is what u and its other factor are
+ * the factors of: by name and shape. Errors: SP_ESHAPE. */
+SP_MUST sp_err sp_factors_check(const sp_param *whole, const sp_param *u);
+
 /* Set the values of u and v to the best approximation of whole's, block by
  * block, see sp_matrix_split(); *lost becomes the share of the squared norm
  * that their product lacks, from 0 to 1.
@@ -41,9 +45,9 @@ void sp_factors_project(const sp_param *u, const float *g, float *gu,
                         float *gv);
 
 /* The share of g's squared norm that no change of the factors can bring about,
- * to first order: that outside of v's columns and u's rows. Not a number when
- * it cannot be told: values are not finite, or memory is short. */
-double sp_factors_lost(const sp_param *u, const float *g);
+ * to first order: that outside of v's columns and u's rows; from 0 to 1.
+ * Errors: SP_ENUMERIC when not all values are finite; SP_ENOMEM. */
+SP_MUST sp_err sp_factors_lost(const sp_param *u, const float *g, double *lost);
 
 /* whole = v u, of whole's shape. */
 void sp_factors_product(const sp_param *u, float *whole);

@@ -28,13 +28,9 @@
 #include <math.h>
 
 #include "kernels/norm.h"
+#include "ops/attr.h"
 #include "sprat/nn.h"
 #include "sprat/op.h"
-
-typedef struct normalize_attr {
-    bool relu;
-    float eps, momentum;
-} normalize_attr;
 
 enum { GAMMA, BETA, MEAN, VAR, PARAMS };
 
@@ -107,7 +103,7 @@ static sp_err check_add(const sp_node *n)
 
 static sp_err normalize_shape(sp_node *n)
 {
-    const normalize_attr *a = n->attr;
+    const sp_normalize_attr *a = n->attr;
     sp_shape s = n->x[0]->shape;
     size_t c = (size_t)s.c;
 
@@ -183,7 +179,7 @@ static double join_moments(const sp_node *n, const sp_run *r, const work *w)
 static void batch_statistics(const sp_node *n, const sp_run *r,
                              const sp_norm_how *how, const work *w)
 {
-    const normalize_attr *a = n->attr;
+    const sp_normalize_attr *a = n->attr;
     double rows = (double)how->rows, k = (double)a->momentum;
     float *run_mean = n->p[MEAN]->value, *run_var = n->p[VAR]->value;
     float *mean = n->saved_data, *invstd = mean + how->c;
@@ -204,7 +200,7 @@ static void batch_statistics(const sp_node *n, const sp_run *r,
 
 static void running_statistics(const sp_node *n, float *mean, float *invstd)
 {
-    double eps = (double)((const normalize_attr *)n->attr)->eps;
+    double eps = (double)((const sp_normalize_attr *)n->attr)->eps;
 
     for (int i = 0; i < n->x[0]->shape.c; i++) {
         mean[i] = n->p[MEAN]->value[i];
@@ -224,7 +220,7 @@ static void apply(const sp_node *n, const sp_norm_how *how, const work *w,
                            .mean = mean,
                            .scale = w->scale,
                            .shift = n->p[BETA]->value,
-                           .relu = ((const normalize_attr *)n->attr)->relu,
+                           .relu = ((const sp_normalize_attr *)n->attr)->relu,
                            .y = n->y[0]->data,
                        });
 }
@@ -305,7 +301,7 @@ static void normalize_backward(const sp_node *n, const sp_run *r)
                            .mean = mean,
                            .scale = w.scale,
                            .shift = n->p[BETA]->value,
-                           .relu = ((const normalize_attr *)n->attr)->relu };
+                           .relu = ((const sp_normalize_attr *)n->attr)->relu };
     sp_norm_grads g = { .dx = n->x[0]->grad, .dx_beta = sp_beta(n, 0) };
 
     if (n->x_count > 1) {
@@ -367,9 +363,10 @@ const sp_op sp_op_normalize = {
 sp_tensor *sp_normalize(sp_graph *g, const char *name, sp_tensor *x,
                         sp_normalize_params p, sp_normalize_opt o)
 {
-    normalize_attr a = { .relu = o.relu,
-                         .eps = o.eps != 0.0f ? o.eps : 1e-5f,
-                         .momentum = o.momentum != 0.0f ? o.momentum : 0.1f };
+    sp_normalize_attr a = { .relu = o.relu,
+                            .eps = o.eps != 0.0f ? o.eps : 1e-5f,
+                            .momentum =
+                                o.momentum != 0.0f ? o.momentum : 0.1f };
 
     return sp_record(g, &sp_op_normalize, name, &a, sizeof a,
                      (sp_tensor *[]){ x, o.add, NULL },

@@ -10,16 +10,13 @@
  */
 #include <string.h>
 
+#include "ops/attr.h"
 #include "sprat/nn.h"
 #include "sprat/op.h"
 
-typedef struct subsample_attr {
-    int stride, channels;
-} subsample_attr;
-
 static sp_err subsample_shape(sp_node *n)
 {
-    const subsample_attr *a = n->attr;
+    const sp_subsample_attr *a = n->attr;
     sp_shape s = n->x[0]->shape;
 
     if (n->x[0]->dtype != SP_F32)
@@ -43,7 +40,7 @@ static sp_err subsample_shape(sp_node *n)
 /* Where pixel p of an image of y comes from: its first channel in x. */
 static size_t source(const sp_node *n, size_t p)
 {
-    const subsample_attr *a = n->attr;
+    const sp_subsample_attr *a = n->attr;
     sp_shape in = n->x[0]->shape, out = n->y[0]->shape;
     size_t i = p / (size_t)out.w, j = p % (size_t)out.w;
     size_t stride = (size_t)a->stride;
@@ -135,7 +132,7 @@ const sp_op sp_op_subsample = {
 
 sp_tensor *sp_subsample(sp_graph *g, sp_tensor *x, int stride, int channels)
 {
-    subsample_attr a = { .stride = stride, .channels = channels };
+    sp_subsample_attr a = { .stride = stride, .channels = channels };
 
     return sp_record(g, &sp_op_subsample, "subsample", &a, sizeof a,
                      (sp_tensor *[]){ x, NULL }, NULL);

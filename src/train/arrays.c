@@ -145,6 +145,18 @@ static sp_err check(const char *path, const sp_st_file *f, const sp_arrays *l,
     return e;
 }
 
+sp_err sp_arrays_check(const char *path, sp_arrays *l, const char *what)
+{
+    sp_st_file *f = NULL;
+    sp_err e = sp_st_open(&f, path);
+
+    if (e == SP_OK)
+        e = check(path, f, l, what);
+    sp_st_close(f);
+    sp_arrays_free(l);
+    return e;
+}
+
 sp_err sp_arrays_load(const char *path, sp_arrays *l, const char *what)
 {
     sp_st_file *f = NULL;

@@ -34,4 +34,8 @@ SP_MUST sp_err sp_arrays_save(const char *path, sp_arrays *l,
  * configured", naming every one that is missing, extra or of another shape. */
 SP_MUST sp_err sp_arrays_load(const char *path, sp_arrays *l, const char *what);
 
+/* See whether it could be read, and free it. */
+SP_MUST sp_err sp_arrays_check(const char *path, sp_arrays *l,
+                               const char *what);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "dist/agree.h"
 #include "nn/factorize.h"
+#include "train/layer_work.h"
 
 /* ---- Layers -------------------------------------------------------------- */
 
@@ -22,13 +23,13 @@ static sp_err describe(const sp_param *u, sp_autorank_layer *l)
     return l->whole ? SP_OK : sp_fail(SP_ENOMEM, "autorank: out of memory");
 }
 
-static sp_err list_layers(const sp_params *params, sp_autorank *out)
+sp_err sp_autorank_list(const sp_params *low, sp_autorank *out)
 {
     const sp_param *p;
-    sp_err e = sp_autorank_room(out, sp_params_size(params));
+    sp_err e = sp_autorank_room(out, sp_params_size(low));
 
     out->count = 0;
-    for (int i = 0; e == SP_OK && (p = sp_params_at(params, i)); i++)
+    for (int i = 0; e == SP_OK && (p = sp_params_at(low, i)); i++)
         if (sp_is_right_factor(p))
             e = describe(p, &out->layers[out->count++]);
     if (e != SP_OK)
@@ -36,79 +37,61 @@ static sp_err list_layers(const sp_params *params, sp_autorank *out)
     return e;
 }
 
-sp_err sp_autorank_list(const sp_config *c, sp_comm *comm, sp_autorank *out)
-{
-    sp_session s;
-    sp_err e;
-
-    SP_TRY(sp_session_open(
-        &s, c,
-        (sp_session_opt){
-            .train = true, .no_memory = true, .low = true, .comm = comm }));
-    e = sp_agree(comm, list_layers(s.params, out));
-    sp_session_close(&s);
-    return e;
-}
-
 /* ---- Their stable ranks -------------------------------------------------- */
 
 typedef struct look {
-    const sp_params *params;
+    const sp_param **whole;
     const sp_autorank *a;
-    int rank, ranks; /* this rank has every ranks-th layer, from `rank` on */
+    int *owner;
     double *out;
-    sp_err *e;
 } look;
 
-static void look_at(void *arg, size_t begin, size_t end)
+static sp_err look_at(void *arg, size_t i)
 {
     const look *k = arg;
 
-    for (size_t n = begin; n < end; n++) {
-        size_t i = n * (size_t)k->ranks + (size_t)k->rank;
-        const sp_autorank_layer *l = &k->a->layers[i];
-        k->e[i] = sp_stable_rank(sp_params_find(k->params, l->whole), l->blocks,
-                                 &k->out[i]);
-    }
-}
-
-/* Texts of errors are a thread's own. */
-static sp_err first_error(const look *k)
-{
-    for (int i = 0; i < k->a->count; i++)
-        if (k->e[i] != SP_OK)
-            return sp_fail(k->e[i], "%s: its stable rank cannot be told: %s",
-                           k->a->layers[i].whole,
-                           k->e[i] == SP_ENUMERIC
-                               ? "not all of its weights are finite"
-                               : sp_strerror(k->e[i]));
-    return SP_OK;
+    return sp_stable_rank(k->whole[i], k->a->layers[i].blocks, &k->out[i]);
 }
 
 /* Layers of other ranks count as 0, so that a sum has the bits of the one that
  * is none. */
-sp_err sp_autorank_look(const sp_session *s, const sp_autorank *a, double *out)
+static sp_err look_at_all(const sp_session *s, look *k)
 {
     sp_on on = { SP_ALL, SP_CHANNEL_MAIN, SP_USE_SWITCH };
-    size_t count = (size_t)a->count, own = 0;
-    look k = { .params = s->params,
-               .a = a,
-               .rank = sp_comm_rank(s->comm),
-               .ranks = sp_comm_ranks(s->comm),
-               .out = out,
-               .e = calloc(count + 1, sizeof *k.e) };
-    sp_err e = k.e ? SP_OK : sp_fail(SP_ENOMEM, "autorank: out of memory");
+    size_t count = (size_t)k->a->count;
+    sp_layer_work work = { .comm = s->comm,
+                           .threads = s->threads,
+                           .whole = k->whole,
+                           .count = count,
+                           .one = look_at,
+                           .arg = k,
+                           .failed = "has no stable rank" };
 
-    memset(out, 0, count * sizeof *out);
-    if (count > (size_t)k.rank)
-        own = (count - (size_t)k.rank - 1) / (size_t)k.ranks + 1;
-    if (e == SP_OK) {
-        sp_parallel_for(s->threads, own, 1, look_at, &k);
-        e = first_error(&k);
+    for (size_t i = 0; i < count; i++) {
+        k->whole[i] = sp_params_find(s->params, k->a->layers[i].whole);
+        k->out[i] = 0;
     }
-    free(k.e);
-    SP_TRY(sp_agree(s->comm, e));
-    return sp_op_wait(s->comm, sp_sum_doubles(s->comm, on, out, count));
+    SP_TRY(sp_layer_work_do(&work, k->owner));
+    return sp_op_wait(s->comm, sp_sum_doubles(s->comm, on, k->out, count));
+}
+
+sp_err sp_autorank_look(const sp_session *s, const sp_autorank *a, double *out)
+{
+    size_t most = (size_t)a->count + 1;
+    look k = { .whole = calloc(most, sizeof *k.whole),
+               .a = a,
+               .owner = calloc(most, sizeof *k.owner),
+               .out = out };
+    sp_err e =
+        sp_agree(s->comm, k.whole && k.owner
+                              ? SP_OK
+                              : sp_fail(SP_ENOMEM, "autorank: out of memory"));
+
+    if (e == SP_OK)
+        e = look_at_all(s, &k);
+    free(k.whole);
+    free(k.owner);
+    return e;
 }
 
 /* ---- Going on ------------------------------------------------------------ */
@@ -140,12 +123,9 @@ static bool looked_at(const sp_manifest *m)
            (epochs == s->epoch || (s->batch == 0 && epochs == s->epoch - 1));
 }
 
-static sp_err take_over(const sp_config *c, sp_comm *comm, const sp_manifest *m,
+static sp_err take_over(const sp_manifest *m, const sp_autorank *layers,
                         sp_autorank *out)
 {
-    sp_autorank now;
-    sp_err e;
-
     if (m->state.epoch == 0 && m->state.batch == 0)
         return SP_OK;
     if (!looked_at(m))
@@ -153,23 +133,22 @@ static sp_err take_over(const sp_config *c, sp_comm *comm, const sp_manifest *m,
                        "lowrank.rank: auto has to look at the ranks from the "
                        "first step on, but the epochs up to here were trained "
                        "without: use rank: ratio, or begin anew");
-    SP_TRY(sp_autorank_list(c, comm, &now));
-    e = check_same(&m->autorank, &now);
-    sp_autorank_free(&now);
-    return e == SP_OK ? sp_autorank_copy(out, &m->autorank) : e;
+    SP_TRY(check_same(&m->autorank, layers));
+    return sp_autorank_copy(out, &m->autorank);
 }
 
-sp_err sp_autorank_resume(const sp_config *c, sp_comm *comm,
-                          const sp_manifest *m, sp_autorank *out)
+sp_err sp_autorank_resume(const sp_session *s, const sp_manifest *m,
+                          const sp_autorank *layers, sp_autorank *out)
 {
-    const sp_lowrank_cfg *cfg = sp_config_own(c, "lowrank");
+    sp_err e = SP_OK;
 
     *out = (sp_autorank){ 0 };
-    if (m->low)
-        return m->autorank.chosen
-                   ? sp_agree(comm, sp_autorank_copy(out, &m->autorank))
-                   : SP_OK;
-    if (!cfg || cfg->rank != SP_RANK_AUTO)
-        return SP_OK;
-    return sp_agree(comm, sp_settings_locate(c, take_over(c, comm, m, out)));
+    if (s->low && m->autorank.chosen)
+        e = sp_autorank_copy(out, &m->autorank);
+    else if (!s->low && layers->count > 0)
+        e = sp_settings_locate(s->set.config, take_over(m, layers, out));
+    e = sp_agree(s->comm, e);
+    if (e != SP_OK)
+        sp_autorank_free(out);
+    return e;
 }

@@ -1,5 +1,6 @@
 /* What a run has sent: for result.json, and as a table at the end. All of it is
- * counted, since this process began; the rank that speaks tells its own, and
+ * counted, since this process began, or the network became one of low rank in
+ * it; then with what that has taken. The rank that speaks tells its own, and
  * the sums of each. */
 #include <math.h>
 #include <stdlib.h>
@@ -71,11 +72,26 @@ static void write_ranks(sp_json *j, const sp_trainer *t)
     sp_json_close(j);
 }
 
-static void write_collectives(sp_json *j, const sp_ledger *l)
+/* What went over MPI since t->counted. */
+static sp_ledger since(const sp_trainer *t)
 {
+    sp_ledger l = *sp_comm_ledger(t->job->comm);
+
+    for (int i = 0; i < SP_USES; i++) {
+        l.use[i].calls -= t->before.use[i].calls;
+        l.use[i].bytes -= t->before.use[i].bytes;
+        l.use[i].net -= t->before.use[i].net;
+    }
+    return l;
+}
+
+static void write_collectives(sp_json *j, const sp_trainer *t)
+{
+    sp_ledger l = since(t);
+
     sp_json_open(j, "collectives");
     for (int i = 0; i < SP_USES; i++) {
-        const sp_ledger_entry *e = &l->use[i];
+        const sp_ledger_entry *e = &l.use[i];
 
         if (e->calls == 0)
             continue;
@@ -103,7 +119,7 @@ void sp_trainer_write_bytes(const sp_trainer *t, sp_json *j)
     write_tensors(j, t);
     write_levels(j, x);
     write_ranks(j, t);
-    write_collectives(j, sp_comm_ledger(t->job->comm));
+    write_collectives(j, t);
     sp_json_close(j);
 }
 
@@ -117,6 +133,8 @@ sp_err sp_trainer_gather_sent(sp_trainer *t)
     if (!t->session.exchange)
         return SP_OK;
     own = sp_exchange_sent(t->session.exchange);
+    own.mpi -= (double)sp_ledger_step_bytes(&t->before);
+    own.net -= sp_ledger_step_net(&t->before);
     free(t->ranks_sent);
     t->ranks_sent = calloc(ranks, sizeof *t->ranks_sent);
     SP_TRY(sp_agree(c, t->ranks_sent ? SP_OK
@@ -144,7 +162,7 @@ void sp_trainer_density(sp_trainer *t)
 void sp_trainer_bytes(sp_trainer *t)
 {
     const sp_exchange *x = t->session.exchange;
-    const sp_ledger *l = sp_comm_ledger(t->job->comm);
+    sp_ledger l = since(t);
     sp_packet_bytes b;
 
     if (!x || t->state.step == t->counted)
@@ -157,7 +175,7 @@ void sp_trainer_bytes(sp_trainer *t)
                     a_step(t, b.values), a_step(t, b.places),
                     a_step(t, b.headers), a_step(t, b.dense));
     for (int i = 0; i < SP_USES; i++) {
-        const sp_ledger_entry *e = &l->use[i];
+        const sp_ledger_entry *e = &l.use[i];
 
         if (e->calls > 0)
             sp_console_line(&t->console,

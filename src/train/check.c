@@ -28,38 +28,35 @@ static void summary(const sp_session *s, FILE *out)
             sp_comm_ranks(s->comm));
 }
 
-static void warn(const sp_settings *set, FILE *out)
-{
-    sp_text text = { 0 };
-
-    sp_settings_warn(set, &text);
-    fputs(sp_text_string(&text), out);
-    sp_text_free(&text);
-}
-
 sp_err sp_check(const sp_config *c, sp_comm *comm, FILE *out)
 {
     sp_loader *batches = NULL;
+    sp_text warnings = { 0 };
     sp_session s;
+    bool low;
     sp_err e;
 
     if (!comm)
         SP_TRY(sp_launcher_check());
-    SP_TRY(sp_switch_check(c, comm));
+    SP_TRY(sp_switch_from_start(c, comm, &low));
     SP_TRY(sp_session_open(&s, c,
                            (sp_session_opt){ .train = true,
                                              .eval = true,
                                              .data = true,
-                                             .low = sp_switch_from_start(c),
+                                             .low = low,
                                              .comm = comm }));
-    e = sp_agree(comm, sp_session_batches(&s, &batches));
+    sp_session_warn(&s, &warnings);
+    e = sp_switch_check(&s, NULL, &warnings);
+    if (e == SP_OK)
+        e = sp_agree(comm, sp_session_batches(&s, &batches));
     sp_loader_free(batches);
     if (e == SP_OK)
         e = sp_session_agree(&s);
     if (e == SP_OK && out && sp_comm_rank(comm) == 0) {
         summary(&s, out);
-        warn(&s.set, out);
+        fputs(sp_text_string(&warnings), out);
     }
+    sp_text_free(&warnings);
     sp_session_close(&s);
     return e;
 }

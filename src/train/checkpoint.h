@@ -61,10 +61,14 @@ SP_MUST sp_err sp_checkpoint_fits(const sp_checkpoint *c,
 /* Read its weights, for evaluation. Errors: SP_EFORMAT for another model. */
 SP_MUST sp_err sp_checkpoint_load(const sp_checkpoint *c, sp_params *p);
 
+/* Whether they could be read, from the file's header alone. Errors: the same.
+ */
+SP_MUST sp_err sp_checkpoint_compare(const sp_checkpoint *c,
+                                     const sp_params *p);
+
 /* Read all that training goes on from: weights, the optimizer's state and what
  * is this rank's own (reshard.h). What that means on other ranks than it was
- * saved by is said in `told`, an empty text, in lines for people; it is the
- * caller's to free on success. Collective. Errors:
+ * saved by is appended to `told`, in lines for people. Collective. Errors:
  * SP_EFORMAT for another model or batch, SP_ECONFIG for another optimizer or
  * compressor; on all ranks together. */
 SP_MUST sp_err sp_checkpoint_load_all(const sp_checkpoint *c, sp_session *s,

@@ -135,6 +135,35 @@ sp_err sp_checkpoint_load(const sp_checkpoint *c, sp_params *p)
     return e;
 }
 
+sp_err sp_checkpoint_compare(const sp_checkpoint *c, const sp_params *p)
+{
+    char *path = sp_path(c->folder, "%s", sp_common_files[SP_FILE_MODEL]);
+    sp_err e = path ? sp_weights_check(path, p) : no_memory();
+
+    free(path);
+    return e;
+}
+
+/* What to do with the weights of a run that cannot go on, in `out`. */
+enum { ADVICE_ROOM = 4096 + 256 };
+
+static const char *start_anew(const sp_checkpoint *c, char out[ADVICE_ROOM])
+{
+    const sp_manifest *m = &c->manifest;
+
+    if (sp_manifest_ranks(m))
+        snprintf(out, ADVICE_ROOM,
+                 "no new run can start from its weights, whose ranks training "
+                 "has chosen");
+    else
+        snprintf(out, ADVICE_ROOM,
+                 "to start anew from its weights, give model.init=%s/%s%s to a "
+                 "new run",
+                 c->folder, sp_common_files[SP_FILE_MODEL],
+                 m->low ? " and lowrank.warmup_epochs=0" : "");
+    return out;
+}
+
 static const char *kind(bool text) { return text ? "text" : "images"; }
 
 static const char *tokens_of(bool named, bool chars)
@@ -173,16 +202,13 @@ sp_err sp_checkpoint_fits(const sp_checkpoint *c, const sp_data_info *i)
 static sp_err load_optim(const sp_checkpoint *c, sp_session *s)
 {
     const char *name = s->set.optimizer->entry.name;
-    char *path;
+    char advice[ADVICE_ROOM], *path;
     sp_err e;
 
     if (strcmp(name, c->manifest.optimizer) != 0)
-        return sp_fail(SP_ECONFIG,
-                       "%s: was trained with optim.name=%s, not %s: to start "
-                       "anew from its weights, give model.init=%s/%s to a new "
-                       "run",
-                       c->folder, c->manifest.optimizer, name, c->folder,
-                       sp_common_files[SP_FILE_MODEL]);
+        return sp_fail(
+            SP_ECONFIG, "%s: was trained with optim.name=%s, not %s: %s",
+            c->folder, c->manifest.optimizer, name, start_anew(c, advice));
     path = sp_path(c->folder, "%s", sp_common_files[SP_FILE_OPTIM]);
     e = path ? sp_optim_load(path, s->params, s->optim) : no_memory();
     free(path);
@@ -193,14 +219,13 @@ static sp_err load_optim(const sp_checkpoint *c, sp_session *s)
 static sp_err check_compressor(const sp_checkpoint *c, const sp_session *s)
 {
     const char *name = s->set.compressor->entry.name;
+    char advice[ADVICE_ROOM];
 
     if (strcmp(name, c->manifest.compressor) == 0)
         return SP_OK;
-    return sp_fail(SP_ECONFIG,
-                   "%s: was trained with compress.name=%s, not %s: to start "
-                   "anew from its weights, give model.init=%s/%s to a new run",
-                   c->folder, c->manifest.compressor, name, c->folder,
-                   sp_common_files[SP_FILE_MODEL]);
+    return sp_fail(
+        SP_ECONFIG, "%s: was trained with compress.name=%s, not %s: %s",
+        c->folder, c->manifest.compressor, name, start_anew(c, advice));
 }
 
 /* Which ranks keep arrays of the compressor: keeps[0..ranks). Collective. */
@@ -217,6 +242,7 @@ static sp_err gather_keepers(sp_comm *c, const sp_local *l, bool *keeps)
 static sp_err check_momentum(const sp_checkpoint *c, const sp_local *l)
 {
     const sp_manifest *m = &c->manifest;
+    char advice[ADVICE_ROOM];
     sp_st_file *f = NULL;
     int rank = 0;
     sp_err e;
@@ -234,12 +260,11 @@ static sp_err check_momentum(const sp_checkpoint *c, const sp_local *l)
             e = sp_fail(SP_ECONFIG,
                         "optim.momentum: %s holds %s of the compressor (%s), "
                         "%s: go on with the optim.momentum and the settings of "
-                        "compress that the run began with, or start anew from "
-                        "its weights: give model.init=%s/%s to a new run",
+                        "compress that the run began with; %s",
                         c->folder, was ? "momenta" : "no momenta",
                         l->kept[i].name,
                         was ? "which keeps none now" : "which keeps them now",
-                        c->folder, sp_common_files[SP_FILE_MODEL]);
+                        start_anew(c, advice));
     }
     sp_st_close(f);
     return e;
@@ -281,8 +306,6 @@ static sp_err load_own(const sp_checkpoint *c, sp_session *s, sp_text *told)
         e = load_share(c, &l, at, same);
         e = sp_agree(s->comm, e == SP_OK ? sp_text_check(told) : e);
     }
-    if (e != SP_OK)
-        sp_text_free(told);
     sp_local_close(&l);
     free(keeps);
     return e;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "train/session.h"
-#include "train/switch.h"
 
 /* What each parameter's gradient takes in a step, when warm-ups are over. */
 static sp_err forecast(const sp_session *s, sp_info *out)
@@ -37,7 +36,7 @@ sp_err sp_info_open(const sp_config *c, bool at_end, sp_info *out)
 {
     const sp_lowrank_cfg *cfg = sp_config_own(c, "lowrank");
     bool unknown = at_end && cfg && cfg->rank == SP_RANK_AUTO;
-    bool low = at_end && !unknown ? cfg != NULL : sp_switch_from_start(c);
+    bool low = at_end && !unknown ? cfg != NULL : sp_lowrank_from_start(cfg);
     sp_session s;
     sp_err e;
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/factorize.h"
 #include "train/keys.h"
 
 #define AT(field) offsetof(sp_lowrank_cfg, field)
@@ -102,7 +103,7 @@ sp_rank_rule sp_lowrank_rule(const sp_lowrank_cfg *cfg, const sp_model *model,
     return (sp_rank_rule){ .rank = rank_of,
                            .arg = ranks,
                            .extra_norm = cfg->extra_norm,
-                           .joined = cfg->gates != 0 };
+                           .joined = cfg->gates == SP_GATES_JOINED };
 }
 
 /* Whether a name of the list means a layer with this parameter: the part before
@@ -167,6 +168,69 @@ sp_err sp_lowrank_check(const sp_lowrank_cfg *cfg, const sp_params *params)
                    "lowrank.name: pufferfish would factorize no layer of this "
                    "model: all are in lowrank.full, or have no matrix to "
                    "factorize");
+}
+
+/* ---- Warnings ------------------------------------------------------------ */
+
+/* By the names that sp_rnn() gives. */
+static bool is_recurrent(const sp_param *u)
+{
+    return strstr(u->whole, "weight_ih_l") || strstr(u->whole, "weight_hh_l");
+}
+
+/* Weights of the layer that u is a factor of. */
+static size_t whole_count(const sp_param *u)
+{
+    return (size_t)u->other->dims[0] * (u->count / (size_t)u->dims[0]);
+}
+
+static void warn_of_size(const sp_params *low, sp_text *out)
+{
+    const char *first = NULL;
+    const sp_param *p;
+    int count = 0;
+
+    for (int i = 0; (p = sp_params_at(low, i)); i++) {
+        if (!sp_is_right_factor(p) ||
+            p->count + p->other->count < whole_count(p))
+            continue;
+        if (count++ == 0)
+            first = p->whole;
+    }
+    if (count > 0)
+        sp_text_add(out,
+                    "warning: lowrank.rank_ratio: the factors of %d layer%s "
+                    "(%s%s) are no smaller than the weights that they replace: "
+                    "lower it, or name them in lowrank.full\n",
+                    count, count == 1 ? "" : "s", first,
+                    count > 1 ? ", ..." : "");
+}
+
+static void warn_of_gates(const sp_params *low, sp_text *out)
+{
+    const sp_param *p;
+
+    for (int i = 0; (p = sp_params_at(low, i)); i++)
+        if (sp_is_right_factor(p) && is_recurrent(p))
+            return;
+    sp_text_add(out, "warning: lowrank.gates=joined has no effect: no "
+                     "recurrent layer is of low rank\n");
+}
+
+void sp_lowrank_warn(const sp_lowrank_cfg *cfg, const sp_params *low,
+                     sp_text *out)
+{
+    if (cfg->rank == SP_RANK_RATIO)
+        warn_of_size(low, out);
+    if (cfg->gates == SP_GATES_JOINED)
+        warn_of_gates(low, out);
+}
+
+/* ---- Over time ----------------------------------------------------------- */
+
+bool sp_lowrank_from_start(const sp_lowrank_cfg *cfg)
+{
+    return cfg && cfg->rank == SP_RANK_RATIO && cfg->warmup_epochs == 0;
 }
 
 double sp_lowrank_rate(const sp_lowrank_cfg *cfg, double epochs)

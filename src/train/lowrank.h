@@ -7,6 +7,7 @@
 #ifndef SP_TRAIN_LOWRANK_H
 #define SP_TRAIN_LOWRANK_H
 
+#include "base/text.h"
 #include "sprat/config.h"
 #include "sprat/graph.h"
 #include "sprat/model.h"
@@ -19,7 +20,7 @@ typedef struct sp_lowrank_cfg {
     double rank_ratio; /* rank over the smaller side of a layer's matrix */
     int warmup_epochs; /* at full rank; 0: low rank from the start */
     const char *full;  /* layers that stay at full rank; "auto": the model's */
-    int gates;         /* choices: each|joined */
+    int gates;         /* choices below */
     bool extra_norm;
     bool frobenius_decay; /* weight decay acts on products of factors */
     int at_switch;        /* what happens to momentum, and ... */
@@ -28,6 +29,7 @@ typedef struct sp_lowrank_cfg {
 } sp_lowrank_cfg;
 
 enum { SP_RANK_RATIO, SP_RANK_AUTO };
+enum { SP_GATES_EACH, SP_GATES_JOINED };
 enum { SP_AT_SWITCH_RESTART, SP_AT_SWITCH_PROJECT };
 enum { SP_RESIDUAL_FLUSH, SP_RESIDUAL_PROJECT };
 
@@ -47,6 +49,15 @@ sp_rank_rule sp_lowrank_rule(const sp_lowrank_cfg *cfg, const sp_model *model,
 /* Whether the settings and the parameters recorded by them fit: every name in
  * `full` is one of theirs, and something is of low rank. Errors: SP_ECONFIG. */
 SP_MUST sp_err sp_lowrank_check(const sp_lowrank_cfg *cfg, const sp_params *p);
+
+/* Whether nothing is trained at full rank; false for NULL. */
+bool sp_lowrank_from_start(const sp_lowrank_cfg *cfg);
+
+/* What is allowed but hardly meant with the parameters of the program of low
+ * rank: factors that are no smaller than their layer, or a choice that none of
+ * the layers has. One line each, appended to `out`. */
+void sp_lowrank_warn(const sp_lowrank_cfg *cfg, const sp_params *low,
+                     sp_text *out);
 
 /* The factor on the learning rate, `epochs` (with fractions) after the
  * switch. */

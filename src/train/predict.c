@@ -161,32 +161,17 @@ static sp_err name_outputs(predictor *p)
     return p->names ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
 }
 
-static sp_err open_predictor(predictor *p, const sp_config *c,
-                             const sp_checkpoint *k)
+static sp_err open_predictor(predictor *p, const sp_trained *t)
 {
-    const sp_manifest *m = &k->manifest;
+    const sp_manifest *m = &t->checkpoint.manifest;
 
     if (m->text)
         return sp_fail(SP_ECONFIG,
                        "%s: was trained on text: `sprat sample` lets it write",
                        p->opt->run);
-    p->info = (sp_data_info){
-        .h = m->h,
-        .w = m->w,
-        .c = m->c,
-        .classes = m->classes,
-        .class_names = (const char *const *)m->class_names,
-    };
-    SP_TRY(sp_session_open(&p->session, c,
-                           (sp_session_opt){ .eval = true,
-                                             .no_init = true,
-                                             .low = m->low,
-                                             .chosen = sp_manifest_ranks(m),
-                                             .eval_rows = 1,
-                                             .info = &p->info,
-                                             .tiles = m->winograd }));
+    SP_TRY(sp_trained_session(t, &p->session));
+    p->info = p->session.info;
     SP_TRY(name_outputs(p));
-    SP_TRY(sp_checkpoint_load(k, p->session.params));
     SP_TRY(sp_augment_init(&p->augment, p->session.set.data, m->h, m->w, m->c));
     p->image = malloc((size_t)m->h * (size_t)m->w * (size_t)m->c);
     return p->image ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
@@ -199,7 +184,7 @@ sp_err sp_predict(const sp_registry *r, const sp_predict_opt *o)
     sp_err e;
 
     SP_TRY(sp_trained_open(&t, r, o->run, o->checkpoint));
-    e = open_predictor(&p, t.config, &t.checkpoint);
+    e = open_predictor(&p, &t);
     if (e == SP_OK)
         e = predict_all(&p);
     free(p.image);

@@ -66,6 +66,11 @@ size_t sp_prune_zeros(const sp_params *params)
     return n;
 }
 
+size_t sp_prune_count(const sp_prune_cfg *cfg, size_t left)
+{
+    return (size_t)(cfg->share * (double)left);
+}
+
 /* ---- The smallest -------------------------------------------------------- */
 
 /* Magnitudes are in the order of their binary form without the sign. */

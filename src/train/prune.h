@@ -30,6 +30,9 @@ typedef struct sp_prune_cfg {
 size_t sp_prunable(const sp_params *p);
 size_t sp_prune_zeros(const sp_params *p);
 
+/* How many of so many weights that are left a pruning removes. */
+size_t sp_prune_count(const sp_prune_cfg *cfg, size_t left);
+
 /* Mark the `count` weights of smallest magnitude, of equal ones the first in
  * recording order: gone[i] of the i-th of the sp_prunable(), which `count` is
  * less than. Errors: SP_ENOMEM. */

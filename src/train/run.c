@@ -6,6 +6,7 @@
 #include "dist/agree.h"
 #include "train/alike.h"
 #include "train/autorank_look.h"
+#include "train/changes.h"
 #include "train/checkpoint.h"
 #include "train/config_text.h"
 #include "train/launcher.h"
@@ -22,7 +23,7 @@ static void report_warnings(sp_trainer *t)
     const sp_session *s = &t->session;
     sp_text text = { 0 };
 
-    sp_settings_warn(&s->set, &text);
+    sp_session_warn(s, &text);
     if (s->crowded)
         sp_text_add(&text,
                     "warning: a host has fewer cores than its ranks have "
@@ -103,7 +104,6 @@ static sp_err write_config(const sp_trainer *t)
     return e;
 }
 
-/* What the rank that speaks writes before step 0, with the configuration where
 static sp_err open_lines(sp_trainer *t)
 {
     const sp_log_cfg *log = t->session.set.log;
@@ -113,6 +113,7 @@ static sp_err open_lines(sp_trainer *t)
                         : SP_OK;
 }
 
+/* What the rank that speaks writes before step 0, with the configuration where
  * that is new; in a run that is complete there is none. */
 static sp_err open_folder(sp_trainer *t, bool config)
 {
@@ -152,23 +153,35 @@ static sp_err check_launcher(const sp_job *job)
 
 static sp_err open_new(sp_trainer *t, const sp_config *c)
 {
+    bool low;
+
+    SP_TRY(sp_switch_from_start(c, t->job->comm, &low));
     return sp_session_open(&t->session, c,
                            (sp_session_opt){ .train = true,
                                              .eval = true,
                                              .data = true,
-                                             .low = sp_switch_from_start(c),
+                                             .low = low,
                                              .comm = t->job->comm });
 }
 
 static sp_err begin_new(sp_trainer *t, const sp_config *c)
 {
+    sp_text warnings = { 0 };
+    sp_err e;
+
     SP_TRY(check_launcher(t->job));
-    SP_TRY(sp_switch_check(c, t->job->comm));
     SP_TRY(open_new(t, c));
-    SP_TRY(load(t, c));
-    SP_TRY(sp_rundir_create(&t->dir, t->job));
-    SP_TRY(sp_agree(t->job->comm, open_folder(t, true)));
-    return sp_trainer_save(t, false);
+    e = sp_switch_check(&t->session, &t->layers, &warnings);
+    if (e == SP_OK)
+        e = load(t, c);
+    if (e == SP_OK)
+        e = sp_rundir_create(&t->dir, t->job);
+    if (e == SP_OK)
+        e = sp_agree(t->job->comm, open_folder(t, true));
+    if (e == SP_OK)
+        sp_console_text(&t->console, &warnings);
+    sp_text_free(&warnings);
+    return e == SP_OK ? sp_trainer_save(t, false) : e;
 }
 
 sp_err sp_train(const sp_config *c, sp_job *job)
@@ -223,57 +236,95 @@ static sp_err keep_machine(sp_trainer *t, sp_config *c, const sp_checkpoint *p)
     return sp_config_keep_isa(c, p->manifest.isa);
 }
 
+/* A record of tiles that does not fit is of another network, of which names and
+ * shapes say more. The error is that of opening the session. */
+static sp_err explain(const sp_config *c, const sp_checkpoint *p,
+                      sp_session_opt opt, sp_err e)
+{
+    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    sp_err other = SP_OK;
+    sp_session s;
+
+    opt.tiles = NULL;
+    opt.no_memory = true;
+    if (sp_session_open(&s, c, opt) == SP_OK) {
+        other = sp_agree(opt.comm, sp_checkpoint_compare(p, s.params));
+        sp_session_close(&s);
+    }
+    if (other == SP_OK && text)
+        sp_fail(e, "%s", text);
+    free(text);
+    return other == SP_OK ? e : other;
+}
+
+/* The session that the checkpoint is of. */
+static sp_err open_again(sp_trainer *t, const sp_config *c,
+                         const sp_checkpoint *p, const sp_changes *changes)
+{
+    sp_session_opt opt = { .train = true,
+                           .eval = true,
+                           .data = true,
+                           .no_init = true,
+                           .low = p->manifest.low,
+                           .chosen = sp_manifest_ranks(&p->manifest),
+                           .tiles = p->manifest.winograd,
+                           .comm = t->job->comm };
+    sp_err e = sp_session_open(&t->session, c, opt);
+
+    if (e == SP_EARG)
+        e = explain(c, p, opt, e);
+    return e == SP_EARG || e == SP_EFORMAT ? sp_changes_blame(changes, e) : e;
+}
+
+/* What is still to come of low rank, and was seen up to here. */
+static sp_err check_switch(sp_trainer *t, const sp_manifest *m,
+                           sp_text *warnings)
+{
+    if (!m->low)
+        SP_TRY(sp_switch_check(&t->session, &t->layers, warnings));
+    return sp_autorank_resume(&t->session, m, &t->layers, &t->autorank);
+}
+
 /* Everything of the run as the checkpoint has it. */
 static sp_err begin_again(sp_trainer *t, sp_config *c, const sp_checkpoint *p,
-                          bool changed)
+                          const sp_changes *changes, sp_text *told)
 {
-    sp_text told = { 0 };
     sp_err e;
 
     SP_TRY(sp_agree(t->job->comm, keep_machine(t, c, p)));
-    if (!p->manifest.low)
-        SP_TRY(sp_switch_check(c, t->job->comm));
-    SP_TRY(sp_autorank_resume(c, t->job->comm, &p->manifest, &t->autorank));
-    SP_TRY(sp_session_open(
-        &t->session, c,
-        (sp_session_opt){ .train = true,
-                          .eval = true,
-                          .data = true,
-                          .no_init = true,
-                          .low = p->manifest.low,
-                          .chosen = sp_manifest_ranks(&p->manifest),
-                          .tiles = p->manifest.winograd,
-                          .comm = t->job->comm }));
+    SP_TRY(open_again(t, c, p, changes));
+    SP_TRY(check_switch(t, &p->manifest, told));
+    sp_changes_warn(changes, &p->manifest, told);
     e = sp_checkpoint_fits(p, &t->session.info);
     if (e == SP_OK)
         e = sp_trainer_load(t);
     if (e == SP_OK)
         e = check_position(t, &p->manifest);
     SP_TRY(sp_agree(t->job->comm, e));
-    SP_TRY(sp_checkpoint_load_all(p, &t->session, &told));
+    e = sp_checkpoint_load_all(p, &t->session, told);
+    if (e == SP_EFORMAT)
+        e = sp_changes_blame(changes, e);
+    SP_TRY(e);
     t->state = p->manifest.state;
-    e = sp_session_agree(&t->session);
-    if (e == SP_OK)
-        e = sp_trainer_check_rounds(t);
-    if (e == SP_OK)
-        e = sp_agree(t->job->comm, open_folder(t, changed));
-    if (e == SP_OK) {
-        report_size(t, &p->manifest);
-        sp_console_line(&t->console, "resume   after step %lld, from %s",
-                        (long long)t->state.step, p->folder);
-        sp_console_text(&t->console, &told);
-    }
-    sp_text_free(&told);
-    return e;
+    SP_TRY(sp_session_agree(&t->session));
+    SP_TRY(sp_trainer_check_rounds(t));
+    SP_TRY(sp_agree(t->job->comm, open_folder(t, changes->count > 0)));
+    report_size(t, &p->manifest);
+    sp_console_line(&t->console, "resume   after step %lld, from %s",
+                    (long long)t->state.step, p->folder);
+    sp_console_text(&t->console, told);
+    return SP_OK;
 }
 
-static sp_err go_on(sp_trainer *t, sp_config *c, bool changed)
+static sp_err go_on(sp_trainer *t, sp_config *c, const sp_changes *changes)
 {
+    sp_text told = { 0 };
     sp_checkpoint p;
     sp_err e = sp_checkpoint_open_whole(&p, t->dir.path, "last", t->job->comm);
 
     if (e == SP_OK)
-        e = begin_again(t, c, &p, changed);
+        e = begin_again(t, c, &p, changes, &told);
+    sp_text_free(&told);
     sp_checkpoint_close(&p);
     if (e != SP_OK)
         return e;
@@ -291,6 +342,7 @@ static sp_err go_on(sp_trainer *t, sp_config *c, bool changed)
 sp_err sp_resume(const sp_registry *r, const char *const *overrides,
                  size_t override_count, sp_job *job)
 {
+    sp_changes changes = { overrides, override_count };
     sp_trainer t = sp_trainer_start(job);
     sp_config *c = NULL;
     sp_err e;
@@ -307,7 +359,7 @@ sp_err sp_resume(const sp_registry *r, const char *const *overrides,
         e = sp_agree(job->comm, sp_config_of_run(&c, r, job->run, overrides,
                                                  override_count));
     if (e == SP_OK)
-        e = go_on(&t, c, override_count > 0);
+        e = go_on(&t, c, &changes);
     sp_trainer_close(&t);
     sp_config_free(c);
     return e;

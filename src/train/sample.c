@@ -131,37 +131,19 @@ static sp_err write_text(sampler *s)
     return SP_OK;
 }
 
-static sp_err open_sampler(sampler *s, const sp_config *c,
-                           const sp_checkpoint *k)
+static sp_err open_sampler(sampler *s, const sp_trained *t)
 {
-    const sp_manifest *m = &k->manifest;
-    sp_data_info info = {
-        .text = true,
-        .chars = m->chars,
-        .classes = m->classes,
-        .class_names = (const char *const *)m->class_names,
-    };
-
-    if (!m->text)
+    if (!t->checkpoint.manifest.text)
         return sp_fail(SP_ECONFIG,
                        "%s: was trained on images: `sprat predict` tells their "
                        "classes",
                        s->opt->run);
-    SP_TRY(sp_session_open(&s->session, c,
-                           (sp_session_opt){ .eval = true,
-                                             .no_init = true,
-                                             .low = m->low,
-                                             .chosen = sp_manifest_ranks(m),
-                                             .eval_rows = 1,
-                                             .eval_steps = 1,
-                                             .info = &info,
-                                             .tiles = m->winograd }));
-    if (!info.class_names)
+    SP_TRY(sp_trained_session(t, &s->session));
+    if (!s->session.info.class_names)
         return sp_fail(SP_ECONFIG,
                        "%s: the tokens of data set %s stand for nothing that "
                        "could be written",
                        s->opt->run, s->session.set.set->entry.name);
-    SP_TRY(sp_checkpoint_load(k, s->session.params));
     s->weight = malloc((size_t)s->session.classes * sizeof *s->weight);
     return s->weight ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
 }
@@ -176,7 +158,7 @@ sp_err sp_sample(const sp_registry *r, const sp_sample_opt *o)
         return sp_fail(SP_EARG, "sample: temperature %g: must be 0 or more",
                        o->temperature);
     SP_TRY(sp_trained_open(&t, r, o->run, o->checkpoint));
-    e = open_sampler(&s, t.config, &t.checkpoint);
+    e = open_sampler(&s, &t);
     if (e == SP_OK)
         e = write_text(&s);
     free(s.weight);

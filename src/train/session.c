@@ -281,7 +281,7 @@ static sp_err open_values(sp_session *s, sp_session_opt opt)
         SP_TRY(sp_carry_open(&s->eval.carry, s->eval.graph, s->eval.rows));
     sp_params_init(s->params, (uint64_t)set->train->seed);
     if (set->model_cfg->init[0] && !opt.no_init)
-        SP_TRY(sp_weights_load(set->model_cfg->init, s->params));
+        SP_TRY(sp_weights_init(set->model_cfg->init, s->params, s->low));
     return opt.train ? open_optim(s) : SP_OK;
 }
 
@@ -311,7 +311,7 @@ static sp_err open_all(sp_session *s, sp_session_opt opt)
 {
     SP_TRY(sp_machine_open(s));
     SP_TRY(sp_agree(s->comm, open_own(s, opt)));
-    if (opt.no_memory || !opt.train)
+    if (!opt.train || (opt.no_memory && !opt.exchange))
         return SP_OK;
     if (s->set.dist->sync_bn && sp_comm_ranks(s->comm) > 1)
         s->across = (sp_across){ sum_across, s };

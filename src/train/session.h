@@ -46,10 +46,6 @@ typedef struct sp_settings {
  * all mistakes in one message. */
 SP_MUST sp_err sp_settings_view(const sp_config *c, sp_settings *s);
 
-/* What is allowed but hardly meant, such as a milestone beyond the last epoch:
- * one line each, appended to `out`. */
-void sp_settings_warn(const sp_settings *s, sp_text *out);
-
 /* Put what set a key ("file:line:column", "argument ...") before the last
  * error's text, where that begins with a key, "section.key"; returns `e`. */
 sp_err sp_settings_locate(const sp_config *c, sp_err e);
@@ -76,7 +72,7 @@ typedef struct sp_session {
     sp_params *params;
     sp_program train, eval;  /* graph NULL: not asked for */
     sp_dataset *data;        /* NULL: not asked for */
-    bool borrowed;           /* the data are another session\'s to close */
+    bool borrowed;           /* the data are another session's to close */
     sp_optim *optim;         /* NULL: not asked for */
     sp_frobenius *frobenius; /* what its decay pulls on; NULL: on values */
     sp_comm *comm;           /* NULL: one rank; the caller's */
@@ -92,6 +88,7 @@ typedef struct sp_session_opt {
     bool eval;         /* an evaluation program over the same parameters */
     bool data;         /* the data set; without it only its description */
     bool no_memory;    /* plan but allocate nothing: for reports */
+    bool exchange;     /* then, too, see that gradients can be exchanged */
     bool no_init;      /* leave `model.init` out: weights come from elsewhere */
     int eval_rows;     /* 0: train.eval_batch */
     int eval_steps;    /* 0: train.bptt; of text */
@@ -101,9 +98,9 @@ typedef struct sp_session_opt {
     const sp_autorank *chosen; /* ranks of `low` that training has chosen, which
                                   lasts until it is open; NULL: by
                                   set.lowrank */
-    struct sp_session *from;   /* whose data set to borrow */
-    const sp_data_info *info;  /* instead of the data set's description */
-    sp_comm *comm;             /* the ranks to train with; NULL: this alone */
+    const struct sp_session *from; /* whose data set to borrow */
+    const sp_data_info *info;      /* instead of the data set's description */
+    sp_comm *comm;      /* the ranks to train with; NULL: this alone */
     bool always_gather; /* and `window`: as in sp_packets_args, for tests */
     int window;
 } sp_session_opt;
@@ -120,6 +117,10 @@ void sp_session_close(sp_session *s);
  * has data; the caller frees them before it closes the session. Not collective.
  * Errors: those of sp_loader_new(). */
 SP_MUST sp_err sp_session_batches(const sp_session *s, sp_loader **out);
+
+/* What is allowed but hardly meant, such as a milestone beyond the last epoch:
+ * one line each, appended to `out` (warnings.c). */
+void sp_session_warn(const sp_session *s, sp_text *out);
 
 /* What the session's model, opened data and batches are, in a line each, for
  * people (describe.c). */

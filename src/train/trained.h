@@ -16,4 +16,10 @@ SP_MUST sp_err sp_trained_open(sp_trained *t, const sp_registry *r,
                                const char *run, const char *checkpoint);
 void sp_trained_close(sp_trained *t);
 
+/* Open a session of its network with its weights, for evaluation: a program
+ * for one image, or one token. The data are not opened: what they are, the
+ * checkpoint tells. Names in s->info are the checkpoint's, which must outlive
+ * the session. Errors: those of sp_session_open() and sp_checkpoint_load(). */
+SP_MUST sp_err sp_trained_session(const sp_trained *t, sp_session *s);
+
 #endif

@@ -50,6 +50,7 @@ void sp_trainer_close(sp_trainer *t)
     sp_console_close(&t->console);
     sp_rundir_close(&t->dir);
     sp_session_close(&t->session);
+    sp_autorank_free(&t->layers);
     sp_autorank_free(&t->autorank);
     free(t->config_text);
     free(t->ranks_sent);
@@ -123,9 +124,9 @@ double sp_trainer_lap(sp_trainer *t)
 
 sp_err sp_trainer_save(sp_trainer *t, bool best)
 {
-    sp_trainer_lap(t);
     double start = sp_now();
 
+    sp_trainer_lap(t);
     t->save = false;
     SP_TRY(sp_agree(t->job->comm, sp_rundir_present(&t->dir)));
     SP_TRY(sp_checkpoint_save(&(sp_checkpoint_args){
@@ -145,8 +146,8 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
         sp_console_line(&t->console, "warning: an old checkpoint stays: %s",
                         sp_last_error());
     t->saved = sp_now();
-    sp_trainer_lap(t);
     t->state.times[SP_TIME_CHECKPOINT] += t->saved - start;
+    sp_trainer_lap(t);
     return SP_OK;
 }
 
@@ -219,7 +220,6 @@ static sp_sent count_bytes(sp_trainer *t)
     return step;
 }
 
-static void count(sp_trainer *t, const sp_batch *b, const sp_step_result *r)
 static void count_times(sp_trainer *t, const sp_step_result *r)
 {
     double *times = t->state.times;
@@ -231,6 +231,7 @@ static void count_times(sp_trainer *t, const sp_step_result *r)
     times[SP_TIME_OPTIM] += r->optim_s;
 }
 
+static void count(sp_trainer *t, const sp_batch *b, const sp_step_result *r)
 {
     sp_train_state *s = &t->state;
     sp_window *w = &t->state.window;
@@ -256,8 +257,8 @@ static void count_times(sp_trainer *t, const sp_step_result *r)
     w->samples += samples;
     w->norm += r->norm;
     w->seconds += seconds;
-    t->unsaved = true;
     count_times(t, r);
+    t->unsaved = true;
 }
 
 static sp_err log_hash(sp_trainer *t)
@@ -327,11 +328,11 @@ static bool checkpoint_due(const sp_trainer *t)
  * with the others. */
 static sp_err next_batch(sp_trainer *t, sp_batch *b, sp_err *failed)
 {
-    sp_err e = sp_loader_next(t->loader, b);
     double start = sp_now();
+    sp_err e = sp_loader_next(t->loader, b);
 
-    *failed = SP_OK;
     t->state.times[SP_TIME_DATA] += sp_now() - start;
+    *failed = SP_OK;
     if (e == SP_OK || !several(t))
         return e;
     *failed = e;
@@ -372,9 +373,9 @@ sp_err sp_trainer_run(sp_trainer *t)
     while (!sp_trainer_complete(t)) {
         SP_TRY(sp_trainer_switch(t));
         SP_TRY(sp_trainer_round(t));
-        SP_TRY(train_epoch(t));
         SP_TRY(sp_agree(t->job->comm, sp_tensors_begin(&t->tensors, &t->session,
                                                        t->state.step)));
+        SP_TRY(train_epoch(t));
         SP_TRY(sp_trainer_end_epoch(t));
     }
     sp_trainer_unswitched(t);

@@ -24,7 +24,8 @@ typedef struct sp_trainer {
     sp_console console;
     sp_loader *loader;
     sp_train_state state;
-    sp_autorank autorank; /* what was seen of ranks; empty: nothing */
+    sp_autorank layers;   /* whose ranks are chosen; empty: of none */
+    sp_autorank autorank; /* what was seen of them; empty: nothing */
     char *config_text;    /* as it stands in config.yaml and checkpoints */
     int64_t batches;      /* of an epoch */
     double opened;        /* clock at the start of this call */
@@ -32,7 +33,8 @@ typedef struct sp_trainer {
     double lap;           /* clock when time was last added to the sums */
     double saved;         /* clock at the last checkpoint */
     int64_t first;        /* step at which this call began */
-    int64_t counted;      /* step from which on the exchange has counted */
+    int64_t counted;      /* step from which on bytes are told, ... */
+    sp_ledger before;     /* ... and what went over MPI up to there */
     bool unsaved;         /* the state is newer than the last checkpoint */
     bool stop, save;      /* what the ranks have agreed upon in the last step */
     sp_sent sent;         /* counted up to the last step */
@@ -159,8 +161,9 @@ void sp_trainer_density(sp_trainer *t);
  * waiting, SP_ENOMEM. */
 SP_MUST sp_err sp_trainer_gather_sent(sp_trainer *t);
 
-/* What was sent since this call began: into an open object, as "bytes", and at
- * the end of a run for people (bytes.c). Nothing where nothing is exchanged. */
+/* What was sent since this call began, or since the switch to low rank, with
+ * what the switch itself has sent: into an open object, as "bytes", and at the
+ * end of a run for people (bytes.c). Nothing where nothing is exchanged. */
 void sp_trainer_write_bytes(const sp_trainer *t, sp_json *j);
 void sp_trainer_bytes(sp_trainer *t);
 

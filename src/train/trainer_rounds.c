@@ -6,6 +6,7 @@
 #include "dist/agree.h"
 #include "train/alike.h"
 #include "train/checkpoint.h"
+#include "train/statistics.h"
 #include "train/trainer.h"
 
 static const sp_prune_cfg *settings(const sp_trainer *t)
@@ -23,7 +24,7 @@ bool sp_trainer_finished(const sp_trainer *t)
 
 /* Weights that can be pruned and are not: all in round 0, where one may be 0 by
  * chance. */
-static size_t left(const sp_trainer *t)
+static size_t unpruned(const sp_trainer *t)
 {
     const sp_params *p = t->session.params;
 
@@ -32,7 +33,7 @@ static size_t left(const sp_trainer *t)
 
 double sp_trainer_remaining(const sp_trainer *t)
 {
-    return 100.0 * (double)left(t) / (double)sp_prunable(t->session.params);
+    return 100.0 * (double)unpruned(t) / (double)sp_prunable(t->session.params);
 }
 
 /* Whether weights stand as they do when rounds go back to them. */
@@ -134,8 +135,22 @@ sp_err sp_trainer_keep_origin(sp_trainer *t)
     return SP_OK;
 }
 
+/* Statistics that do not come back as they were. */
+static void tell_average(sp_trainer *t, const sp_checkpoint *c)
+{
+    int ranks = sp_comm_ranks(t->job->comm);
+
+    if (c->manifest.ranks != ranks &&
+        sp_statistics_count(t->session.params) > 0)
+        sp_console_line(&t->console,
+                        "prune    running statistics go back to their average "
+                        "over %d ranks: there %s %d now",
+                        c->manifest.ranks, ranks == 1 ? "is" : "are", ranks);
+}
+
 /* Each rank's own running statistics, too, or their average on ranks that are
- * not those of then. */
+ * not those of then. What else is told of going on concerns what is not gone
+ * back to. */
 static sp_err load_origin(sp_trainer *t, sp_schedule_state *schedule)
 {
     const sp_prune_cfg *cfg = settings(t);
@@ -148,8 +163,9 @@ static sp_err load_origin(sp_trainer *t, sp_schedule_state *schedule)
     e = check_origin(cfg, &c);
     if (e == SP_OK)
         e = sp_checkpoint_load_all(&c, &t->session, &told);
+    sp_text_free(&told);
     if (e == SP_OK)
-        sp_text_free(&told);
+        tell_average(t, &c);
     *schedule = c.manifest.state.schedule;
     sp_checkpoint_close(&c);
     return e;
@@ -195,7 +211,7 @@ static sp_err prune(sp_trainer *t, bool *gone, size_t removed)
 {
     const sp_params *params = t->session.params;
     const sp_prune_cfg *cfg = settings(t);
-    size_t all = sp_prunable(params), before = left(t);
+    size_t all = sp_prunable(params), before = unpruned(t);
     sp_schedule_state schedule;
     sp_err e = gone ? sp_prune_smallest(params, all - before + removed, gone)
                     : sp_fail(SP_ENOMEM, "pruning: out of memory");
@@ -222,7 +238,7 @@ sp_err sp_trainer_round(sp_trainer *t)
         sp_trainer_finished(t))
         return SP_OK;
     gone = malloc(sp_prunable(t->session.params) + 1);
-    e = prune(t, gone, (size_t)(settings(t)->share * (double)left(t)));
+    e = prune(t, gone, sp_prune_count(settings(t), unpruned(t)));
     free(gone);
     return e;
 }

@@ -49,7 +49,7 @@ static sp_err look_at_ranks(sp_trainer *t)
     sp_err e;
 
     if (first)
-        SP_TRY(sp_autorank_list(t->session.set.config, t->job->comm, a));
+        SP_TRY(sp_agree(t->job->comm, sp_autorank_copy(a, &t->layers)));
     ranks = calloc((size_t)a->count + 1, sizeof *ranks);
     e = sp_agree(t->job->comm,
                  ranks ? SP_OK : sp_fail(SP_ENOMEM, "autorank: out of memory"));
@@ -90,15 +90,15 @@ static void tell_full(sp_trainer *t)
 void sp_trainer_unswitched(sp_trainer *t)
 {
     const sp_autorank *a = &t->autorank;
-    int left = sp_autorank_left(a);
+    int unstable = sp_autorank_left(a);
 
     if (!chooses(t) || a->count == 0)
         return;
-    if (left > 0)
+    if (unstable > 0)
         sp_console_line(&t->console,
                         "ranks    the run ends at full rank: those of %d of %d "
                         "layers have not become stable",
-                        left, a->count);
+                        unstable, a->count);
     else
         sp_console_line(&t->console,
                         "ranks    the run ends at full rank: no layer would "
@@ -119,8 +119,9 @@ static bool due(sp_trainer *t)
 
 /* It is another network from here on: what its epochs are compared with begins
  * anew, or the best would stay one of full rank, and a schedule that waits for
- * progress would take the loss at the switch for none. */
-static void begin_anew(sp_trainer *t)
+ * progress would take the loss at the switch for none. So do the sums of bytes:
+ * `before` is what they were before the switch. */
+static void begin_anew(sp_trainer *t, const sp_ledger *before)
 {
     sp_train_state *s = &t->state;
 
@@ -130,21 +131,39 @@ static void begin_anew(sp_trainer *t)
     s->schedule.best = sp_schedule_start().best;
     s->schedule.bad = 0;
     t->counted = s->step;
+    t->before = *before;
     t->sent = (sp_sent){ 0 };
     if (t->session.exchange)
         t->sent = sp_exchange_sent(t->session.exchange);
 }
 
+/* No step's sums have them. */
+static void tell_bytes(sp_trainer *t)
+{
+    const sp_ledger_entry *now =
+        &sp_comm_ledger(t->job->comm)->use[SP_USE_SWITCH];
+    int64_t bytes = now->bytes - t->before.use[SP_USE_SWITCH].bytes;
+
+    if (bytes > 0)
+        sp_console_line(
+            &t->console,
+            "switch   %lld bytes handed to MPI by this rank, beside "
+            "those of steps",
+            (long long)bytes);
+}
+
 static sp_err do_switch(sp_trainer *t)
 {
+    sp_ledger before = *sp_comm_ledger(t->job->comm);
     const sp_autorank *chosen = t->autorank.chosen ? &t->autorank : NULL;
     sp_text told = { 0 };
     sp_err e = sp_switch(&t->session, t->state.lr, chosen, &told);
 
     if (e == SP_OK) {
-        begin_anew(t);
+        begin_anew(t, &before);
         tell_full(t);
         sp_console_text(&t->console, &told);
+        tell_bytes(t);
         sp_trainer_model(t);
         e = sp_session_agree(&t->session);
     }

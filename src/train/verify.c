@@ -11,6 +11,7 @@
 #include "train/checkpoint.h"
 #include "train/config_text.h"
 #include "train/step.h"
+#include "train/switch.h"
 #include "train/trainer.h"
 
 /* What is replayed, and what it is compared with. */
@@ -71,7 +72,14 @@ static sp_err end_epoch(sp_trainer *t)
     if (t->session.set.schedule->observe)
         SP_TRY(sp_trainer_evaluate(t, &line));
     sp_trainer_next_epoch(t, &line);
-    SP_TRY(sp_trainer_keep_origin(t));
+    return sp_trainer_keep_origin(t);
+}
+
+/* As a run does where an epoch begins, and not behind its last one. */
+static sp_err begin_epoch(sp_trainer *t)
+{
+    if (t->state.batch != 0)
+        return SP_OK;
     SP_TRY(sp_trainer_switch(t));
     return sp_trainer_round(t);
 }
@@ -113,11 +121,14 @@ static sp_err check_compared(const replay *r)
 
 static sp_err replay_steps(replay *r)
 {
-    SP_TRY(sp_trainer_keep_origin(&r->trainer));
-    SP_TRY(sp_trainer_switch(&r->trainer));
-    while (r->trainer.state.step < r->steps && !sp_trainer_ended(&r->trainer))
+    sp_trainer *t = &r->trainer;
+
+    SP_TRY(sp_trainer_keep_origin(t));
+    while (t->state.step < r->steps && !sp_trainer_ended(t)) {
+        SP_TRY(begin_epoch(t));
         SP_TRY(step(r));
-    return sp_agree(r->trainer.job->comm, check_compared(r));
+    }
+    return sp_agree(t->job->comm, check_compared(r));
 }
 
 static sp_err read_hashes(replay *r, const char *run)
@@ -165,6 +176,7 @@ static sp_err open_replay(replay *r, const sp_config *c, const char *run,
                                           .low = start->manifest.low,
                                           .comm = comm,
                                           .tiles = start->manifest.winograd }));
+    SP_TRY(sp_switch_check(&t->session, &t->layers, NULL));
     e = sp_checkpoint_fits(start, &t->session.info);
     if (e == SP_OK)
         e = sp_trainer_load(t);

@@ -1,6 +1,9 @@
 /* Parameters and optimizer state as lists of arrays. */
 #include "train/weights.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/text.h"
 #include "train/arrays.h"
 
@@ -48,6 +51,61 @@ sp_err sp_weights_load(const char *path, sp_params *p)
 
     SP_TRY(list_values(&l, p));
     return sp_arrays_load(path, &l, "model");
+}
+
+sp_err sp_weights_check(const char *path, const sp_params *p)
+{
+    sp_arrays l;
+
+    SP_TRY(list_values(&l, p));
+    return sp_arrays_check(path, &l, "model");
+}
+
+/* Whether a file has NAME_u.weight and NAME_v.weight, as layers of low rank
+ * call their factors. */
+static bool has_factors(const sp_st_file *f)
+{
+    static const char end[] = "_u.weight";
+    size_t n = sizeof end - 1;
+
+    for (size_t i = 0; sp_st_at(f, i); i++) {
+        const char *name = sp_st_at(f, i)->name;
+        size_t size = strlen(name);
+        char *other = size > n ? sp_copy(name, size) : NULL;
+        bool both = other && strcmp(name + size - n, end) == 0;
+
+        if (both) {
+            other[size - n + 1] = 'v';
+            both = sp_st_find(f, other);
+        }
+        free(other);
+        if (both)
+            return true;
+    }
+    return false;
+}
+
+sp_err sp_weights_init(const char *path, sp_params *p, bool low)
+{
+    sp_err e = sp_weights_load(path, p);
+    char *text = NULL;
+    sp_st_file *f = NULL;
+
+    if (e != SP_EFORMAT || low)
+        return e;
+    text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    if (text && sp_st_open(&f, path) == SP_OK && has_factors(f))
+        sp_fail(e,
+                "%s\nit holds factors of low rank: they need "
+                "lowrank.name=pufferfish, lowrank.warmup_epochs=0, and the "
+                "lowrank.rank_ratio, full and gates of the run that they are "
+                "from",
+                text);
+    else if (text) /* opening may have put its own in place */
+        sp_fail(e, "%s", text);
+    sp_st_close(f);
+    free(text);
+    return e;
 }
 
 sp_err sp_optim_save(const char *path, const sp_params *p, const sp_optim *o,
