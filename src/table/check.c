@@ -137,14 +137,44 @@ static bool is_left(const sp_queue *q, const sp_table_row *row)
     return false;
 }
 
+/* Whether the data have what the metric is taken on. */
+static sp_err check_part(const sp_table *t, const sp_config *c)
+{
+    const sp_metric *m = t->metric;
+    sp_dataset *d = NULL;
+    size_t count;
+    int classes;
+
+    SP_TRY(sp_dataset_open(&d, (const sp_data_set *)sp_config_entry(c, "data"),
+                           sp_config_own(c, "data"),
+                           sp_config_section(c, "data")));
+    count = d->count[m->part];
+    classes = d->info.classes;
+    sp_dataset_close(d);
+    if (count == 0)
+        return sp_fail(SP_ECONFIG,
+                       "metric: there is no %s, for the data have no such "
+                       "part%s",
+                       m->name,
+                       m->part == SP_PART_VALID ? ": set data.valid" : "");
+    if (strstr(m->name, "top5") && classes <= 5)
+        return sp_fail(SP_ECONFIG, "metric: there is no %s of %d classes",
+                       m->name, classes);
+    return SP_OK;
+}
+
 static sp_err check_data(const sp_queue *q, const sp_cell *first,
                          const sp_registry *r)
 {
+    sp_comm *comm = q->opt->comm;
     sp_config *c = NULL;
-    sp_err e = sp_agree(q->opt->comm, sp_cell_config(first, r, &c));
+    sp_err e = sp_agree(comm, sp_cell_config(first, r, &c));
 
     if (e == SP_OK)
-        e = sp_check(c, q->opt->comm, NULL);
+        e = sp_check(c, comm, NULL);
+    if (e == SP_OK)
+        e = sp_agree(comm, sp_comm_rank(comm) == 0 ? check_part(&q->table, c)
+                                                   : SP_OK);
     sp_config_free(c);
     return e;
 }

@@ -6,17 +6,17 @@
 #define AT(field) offsetof(sp_epoch_line, field)
 
 static const sp_metric metrics[] = {
-    { "train_loss", AT(train_loss), false, false, false, false },
-    { "train_top1", AT(train_top1), true, false, true, true },
-    { "train_ppl", AT(train_ppl), false, true, false, false },
-    { "valid_loss", AT(valid_loss), false, false, false, false },
-    { "valid_top1", AT(valid_top1), true, false, true, true },
-    { "valid_top5", AT(valid_top5), true, false, true, true },
-    { "valid_ppl", AT(valid_ppl), false, true, false, false },
-    { "test_loss", AT(test_loss), false, false, false, false },
-    { "test_top1", AT(test_top1), true, false, true, true },
-    { "test_top5", AT(test_top5), true, false, true, true },
-    { "test_ppl", AT(test_ppl), false, true, false, false },
+    { "train_loss", AT(train_loss), false, false, false, false, SP_PART_TRAIN },
+    { "train_top1", AT(train_top1), true, false, true, true, SP_PART_TRAIN },
+    { "train_ppl", AT(train_ppl), false, true, false, false, SP_PART_TRAIN },
+    { "valid_loss", AT(valid_loss), false, false, false, false, SP_PART_VALID },
+    { "valid_top1", AT(valid_top1), true, false, true, true, SP_PART_VALID },
+    { "valid_top5", AT(valid_top5), true, false, true, true, SP_PART_VALID },
+    { "valid_ppl", AT(valid_ppl), false, true, false, false, SP_PART_VALID },
+    { "test_loss", AT(test_loss), false, false, false, false, SP_PART_TEST },
+    { "test_top1", AT(test_top1), true, false, true, true, SP_PART_TEST },
+    { "test_top5", AT(test_top5), true, false, true, true, SP_PART_TEST },
+    { "test_ppl", AT(test_ppl), false, true, false, false, SP_PART_TEST },
 };
 
 enum { METRICS = sizeof metrics / sizeof *metrics };

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sprat/data.h"
 #include "train/state.h"
 
 typedef struct sp_metric {
@@ -14,6 +15,7 @@ typedef struct sp_metric {
     bool text;        /* of text only, or ... */
     bool images;      /* ... of images only */
     bool percent;
+    sp_part part; /* of the data */
 } sp_metric;
 
 /* The metric of that name, or NULL. */

@@ -8,7 +8,7 @@
 #include "sprat/train.h"
 #include "train/shared.h"
 
-typedef enum action { END, TRAIN, RESUME } action;
+typedef enum action { END, STOP, TRAIN, RESUME } action;
 
 /* What all ranks do next. */
 typedef struct task {
@@ -65,6 +65,8 @@ static sp_err train(const sp_queue *q, const sp_registry *r, const task *t,
 static sp_err look_again(sp_queue *q, const sp_registry *r, sp_cell *c,
                          sp_err ended, const char *reason)
 {
+    FILE *terminal = q->opt->terminal;
+
     SP_TRY(sp_cell_look(c, &q->table, r));
     if (ended != SP_OK && ended != SP_ESTOPPED && c->state != SP_CELL_FAILED) {
         c->state = SP_CELL_FAILED;
@@ -72,6 +74,8 @@ static sp_err look_again(sp_queue *q, const sp_registry *r, sp_cell *c,
         if (!c->reason)
             return sp_fail(SP_ENOMEM, "out of memory");
     }
+    if (c->state == SP_CELL_FAILED && terminal)
+        fprintf(terminal, "table    failed: %s\n", c->reason);
     return sp_queue_write(q);
 }
 
@@ -114,11 +118,14 @@ static bool must_stop(const sp_queue *q)
 sp_err sp_queue_work(sp_queue *q, const sp_registry *r, bool *started)
 {
     for (;;) {
-        task t = must_stop(q) ? (task){ 0, END } : next_task(q);
+        task t = must_stop(q) ? (task){ 0, STOP } : next_task(q);
 
         SP_TRY(sp_shared_bytes(q->opt->comm, SP_USE_CHECK, &t, sizeof t));
         if (t.what == END)
             return SP_OK;
+        if (t.what == STOP)
+            return sp_fail(SP_ESTOPPED, "%s: stopped between two runs",
+                           q->folder);
         SP_TRY(perform(q, r, &t, started));
     }
 }

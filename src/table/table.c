@@ -30,7 +30,8 @@ static char *default_folder(const char *file)
     return sp_path("runs/tables", "%.*s", (int)n, name);
 }
 
-/* One process at a time; a report that comes too late only shows. */
+/* One process at a time. A report that cannot have the lock, or a file for it,
+ * only shows. */
 static sp_err take_lock(sp_queue *q)
 {
     char *path = sp_path(q->folder, ".lock");
@@ -40,7 +41,7 @@ static sp_err take_lock(sp_queue *q)
         return sp_fail(SP_ENOMEM, "out of memory");
     q->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (q->lock < 0)
-        e = sp_io_fail("write to", path);
+        e = q->opt->report ? SP_OK : sp_io_fail("write to", path);
     else if (flock(q->lock, LOCK_EX | LOCK_NB) == 0)
         q->writes = true;
     else if (errno != EWOULDBLOCK)
@@ -63,7 +64,8 @@ static sp_err open_folder(sp_queue *q)
                        "%s: there is no such folder, and nothing to report: "
                        "leave --report out to train",
                        q->folder);
-    SP_TRY(sp_dir_make(q->folder));
+    if (!q->opt->report)
+        SP_TRY(sp_dir_make(q->folder));
     return take_lock(q);
 }
 
@@ -164,27 +166,36 @@ static void show(const sp_queue *q)
     sp_text_free(&text);
 }
 
-/* How the table stands, the same on all ranks. */
-static sp_err tell_state(const sp_queue *q, sp_table_state *state)
+/* How the table stands. Of rank 0. */
+static sp_table_state state_of(const sp_queue *q)
 {
-    bool started = state->started;
+    sp_table_state state = { .runs = (int)q->cells.count,
+                             .rows = (int)q->table.row_count };
 
-    *state = (sp_table_state){ .runs = (int)q->cells.count,
-                               .rows = (int)q->table.row_count };
     for (size_t i = 0; i < q->cells.count; i++) {
-        state->done += q->cells.cell[i].state == SP_CELL_DONE;
-        state->failed += q->cells.cell[i].state == SP_CELL_FAILED;
+        state.done += q->cells.cell[i].state == SP_CELL_DONE;
+        state.failed += q->cells.cell[i].state == SP_CELL_FAILED;
     }
     for (size_t i = 0; i < q->table.row_count; i++) {
         const sp_row_summary *s = &q->rows[i];
 
         if (!s->row->judged)
             continue;
-        state->equal +=
+        state.equal +=
             s->verdict == SP_VERDICT_EQUAL || s->verdict == SP_VERDICT_GOOD;
-        state->worse += s->verdict == SP_VERDICT_WORSE;
-        state->open += s->verdict == SP_VERDICT_OPEN;
+        state.worse += s->verdict == SP_VERDICT_WORSE;
+        state.open += s->verdict == SP_VERDICT_OPEN && s->failed == 0;
     }
+    return state;
+}
+
+/* The same on all ranks. */
+static sp_err tell_state(const sp_queue *q, sp_table_state *state)
+{
+    bool started = state->started;
+
+    if (sp_comm_rank(q->opt->comm) == 0)
+        *state = state_of(q);
     state->started = started;
     return sp_shared_bytes(q->opt->comm, SP_USE_CHECK, state, sizeof *state);
 }
