@@ -149,6 +149,43 @@ START_TEST(steps_as_in_double)
 }
 END_TEST
 
+enum { MANY = 200000 };
+
+/* Of a matrix of one column everything arrives, though it is a sum over all of
+ * its rows that is sent. */
+START_TEST(sums_over_many_rows_are_close)
+{
+    ranks *r = make(1, MANY, 1, "rank=1");
+
+    for (size_t i = 0; i < MANY; i++)
+        r->grad[0][i] = 0.1f;
+    ranks_step(r);
+    for (size_t i = 0; i < MANY; i++)
+        ck_assert_double_eq_tol(r->got[0][i], 0.1, 1e-7);
+    ranks_free(r);
+}
+END_TEST
+
+/* The two rows that arrive are in the relation that sums over their columns
+ * have. */
+START_TEST(sums_over_many_columns_are_close)
+{
+    ranks *r = make(1, 2, MANY, "rank=1");
+    double sum[2] = { 0 };
+
+    for (size_t i = 0; i < r->n; i++) {
+        r->grad[0][i] = i < MANY ? 0.1f : 0.3f + 0.1f * ranks_noise(1, i);
+        sum[i / MANY] += (double)r->grad[0][i];
+    }
+    for (size_t i = 0; i < MANY; i++)
+        r->slot[0].state[Q][i] = 1;
+    ranks_step(r);
+    ck_assert_double_eq_tol((double)r->got[0][0] / (double)r->got[0][MANY],
+                            sum[0] / sum[1], 2e-6);
+    ranks_free(r);
+}
+END_TEST
+
 /* ---- What is sent and kept ----------------------------------------------- */
 
 /* All that any rank has put in has arrived or waits. */
@@ -415,6 +452,8 @@ int main(void)
     SRunner *run = srunner_create(s);
 
     tcase_add_loop_test(tc, steps_as_in_double, 0, SHAPES * RANKS_MAX);
+    tcase_add_test(tc, sums_over_many_rows_are_close);
+    tcase_add_test(tc, sums_over_many_columns_are_close);
     tcase_add_loop_test(tc, nothing_is_lost, 0, RANKS_MAX);
     tcase_add_test(tc, differences_do_not_add_up);
     tcase_add_loop_test(tc, what_has_its_rank_arrives, 0, 3 * RANKS_MAX);

@@ -58,7 +58,10 @@ enum { ERROR, START, STATES };
 
 enum {
     BAND = 1 << 16, /* elements that one thread takes at one time, about, ... */
-    BAND_ROWS = 128, /* but not fewer rows: each band has a Q of its own */
+    BAND_ROWS = 128, /* but not fewer rows, since each band has a Q of its own,
+                        and not more than ... */
+    BAND_MOST = 512, /* ... those that may be added up in float */
+    RUN = 1 << 12,   /* products that may, in LANES sums */
     STRIP = 4,       /* rows that stay in the cache for all columns of P */
     LANES = 16
 };
@@ -77,6 +80,7 @@ static shape shape_of(const sp_slot *s)
 
     m.columns = s->n / m.rows;
     m.band = BAND / m.columns > BAND_ROWS ? BAND / m.columns : BAND_ROWS;
+    m.band = m.band < BAND_MOST ? m.band : BAND_MOST;
     m.bands = (m.rows + m.band - 1) / m.band;
     return m;
 }
@@ -163,7 +167,9 @@ static void add(float *restrict y, size_t n, const terms *t)
     }
 }
 
-static float dot(const float *restrict x, const float *restrict y, size_t n)
+/* Of at most RUN elements. */
+static double dot_run(const float *restrict x, const float *restrict y,
+                      size_t n)
 {
     float lanes[LANES] = { 0 }, rest = 0;
     double sum;
@@ -177,6 +183,15 @@ static float dot(const float *restrict x, const float *restrict y, size_t n)
     sum = (double)rest;
     for (size_t i = 0; i < LANES; i++)
         sum += (double)lanes[i];
+    return sum;
+}
+
+static float dot(const float *x, const float *y, size_t n)
+{
+    double sum = 0;
+
+    for (size_t j = 0; j < n; j += RUN)
+        sum += dot_run(x + j, y + j, n - j < RUN ? n - j : RUN);
     return (float)sum;
 }
 
@@ -340,18 +355,30 @@ static void over_rows(const sp_slot *s, const job *j, sp_body body)
     sp_parallel_for(s->threads, j->m.rows, j->m.band, body, (void *)j);
 }
 
-static void encode_right(const sp_slot *s, job *j)
+/* What the bands have come to, together: of a few elements at a time, in
+ * double. */
+static void add_bands(const job *j)
 {
     size_t size = j->m.rank * j->m.columns;
-    const float one = 1;
 
+    for (size_t at = 0; at < size; at += LANES) {
+        size_t n = size - at < LANES ? size - at : LANES;
+        double sum[LANES] = { 0 };
+
+        for (size_t i = 0; i < n; i++)
+            sum[i] = (double)j->out[at + i];
+        for (size_t b = 1; b < j->m.bands; b++)
+            for (size_t i = 0; i < n; i++)
+                sum[i] += (double)j->sums[(b - 1) * size + at + i];
+        for (size_t i = 0; i < n; i++)
+            j->out[at + i] = (float)sum[i];
+    }
+}
+
+static void encode_right(const sp_slot *s, job *j)
+{
     over_rows(s, j, right_rows);
-    for (size_t b = 1; b < j->m.bands; b++)
-        add(j->out, size,
-            &(terms){ .x = j->sums + (b - 1) * size,
-                      .a = &one,
-                      .count = 1,
-                      .factor = 1 });
+    add_bands(j);
     j->q = j->out;
     over_rows(s, j, keep_rows);
 }
