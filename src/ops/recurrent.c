@@ -1,3 +1,4 @@
+/* Recording and checking the operators of recurrent layers. */
 #include "ops/recurrent.h"
 
 #include <limits.h>

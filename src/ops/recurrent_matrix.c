@@ -1,3 +1,4 @@
+/* Products with a matrix of a recurrent layer, or with its factors. */
 #include "ops/recurrent_matrix.h"
 
 #include <string.h>

@@ -245,12 +245,41 @@ sp_err sp_reshard(const char *folder, const sp_manifest *m, const sp_local *to,
     return share_out(folder, m, to, at);
 }
 
-static bool keeps_some(const sp_local *l, bool adds)
+static bool keeps_sums(const sp_local *l)
 {
     for (size_t i = 0; i < l->kept_count; i++)
-        if (l->kept[i].adds == adds)
+        if (l->kept[i].adds)
             return true;
     return false;
+}
+
+/* Array i as its compressor calls it: what is behind the parameter's name. */
+static const char *kind_of(const sp_local *l, size_t i)
+{
+    const char *dot = strrchr(l->kept[i].name, '.');
+
+    return dot ? dot + 1 : l->kept[i].name;
+}
+
+/* Whether one before array i is of its kind. */
+static bool is_known(const sp_local *l, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(kind_of(l, k), kind_of(l, i)) == 0)
+            return true;
+    return false;
+}
+
+/* What starts anew, each kind of it once. */
+static void tell_anew(const sp_local *l, sp_text *out)
+{
+    for (size_t i = 0; i < l->kept_count; i++)
+        if (!l->kept[i].adds && sp_kept_size(&l->kept[i]) > 0 &&
+            !is_known(l, i))
+            sp_text_add(out,
+                        "other    %s, which the compressor keeps, starts "
+                        "anew\n",
+                        kind_of(l, i));
 }
 
 void sp_reshard_tell(const sp_manifest *m, const sp_local *to, sp_place at,
@@ -273,14 +302,11 @@ void sp_reshard_tell(const sp_manifest *m, const sp_local *to, sp_place at,
                 to->carry && to->carry->count > 0
                     ? ", states that text is carried on with"
                     : "");
-    if (keeps_some(to, true))
+    if (keeps_sums(to))
         sp_text_add(out,
                     "exact    the sum over ranks of what was not yet sent, "
                     "up to rounding; it is shared out anew\n");
-    if (keeps_some(to, false))
-        sp_text_add(out,
-                    "other    what else the compressor keeps, as momentum, "
-                    "starts anew\n");
+    tell_anew(to, out);
     if (at.ranks != m->ranks && sp_statistics_count(to->params) > 0)
         sp_text_add(out,
                     "other    running statistics start from their average, and "
