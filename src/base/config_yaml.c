@@ -150,7 +150,7 @@ void sp_settings_file(sp_loading *l, const char *path)
     } else if (sp_yaml_start(&y, bytes, size)) {
         read_root(&y);
         sp_yaml_stop(&y);
-        if (l->printed)
+        if (l->printed && !l->pool->failed)
             sp_sources_restore(l, *added, (const char *)bytes);
     }
     free(bytes);
