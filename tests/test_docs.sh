@@ -165,7 +165,7 @@ build() {
       sed -nE 's/^([^:]*libsprat\.(a|so[.0-9]*)): [^:]*_LINKER.*/\1/p') &&
     ninja -C build --quiet sprat $libraries $tests >>"$work/log" 2>&1 &&
     DESTDIR=$work/root meson install -C build --no-rebuild --quiet \
-      >>"$work/log" 2>&1 ||
+      --tags runtime,devel >>"$work/log" 2>&1 ||
     { fault "the copy does not build"; tail -30 "$work/log"; return; }
   while read -r file; do
     grep -F "$file" "$work/log" | grep 'warning:' && fault "$file: warnings"

@@ -135,6 +135,14 @@ SP_MUST sp_err sp_opened_registry(sp_opened *o);
 SP_MUST sp_err sp_opened_config(sp_opened *o, const sp_args *a);
 void sp_opened_free(sp_opened *o);
 
+/* ---- Keys (sprat_list.c) ------------------------------------------------- */
+
+/* Type and bounds of a key as they are shown: "int >= 0", "none|norm". */
+void sp_key_type(const sp_key *k, char *out, size_t size);
+
+/* Its default as it stands in a file; "" is shown as two quotes. */
+const char *sp_key_fallback(const sp_key *k);
+
 /* ---- The verbs (their table: sprat_verbs.c) ------------------------------ */
 
 /* The i-th verb, or NULL past the last. */

@@ -30,16 +30,27 @@ static void bounds_text(const sp_key *k, char *out, size_t size)
         snprintf(out, size, " <= %.10g", k->max);
 }
 
+void sp_key_type(const sp_key *k, char *out, size_t size)
+{
+    char bounds[64];
+
+    bounds_text(k, bounds, sizeof bounds);
+    snprintf(out, size, "%s%s",
+             k->kind == SP_CHOICE ? k->choices : kinds[k->kind], bounds);
+}
+
+const char *sp_key_fallback(const sp_key *k)
+{
+    return k->fallback && *k->fallback ? k->fallback : "\"\"";
+}
+
 static void print_key(const char *section, const sp_key *k)
 {
-    char name[96], type[256], bounds[64];
+    char name[96], type[256];
 
     snprintf(name, sizeof name, "%s.%s", section, k->name);
-    bounds_text(k, bounds, sizeof bounds);
-    snprintf(type, sizeof type, "%s%s",
-             k->kind == SP_CHOICE ? k->choices : kinds[k->kind], bounds);
-    printf("    %-26s %s = %s\n", name, type,
-           k->fallback && *k->fallback ? k->fallback : "\"\"");
+    sp_key_type(k, type, sizeof type);
+    printf("    %-26s %s = %s\n", name, type, sp_key_fallback(k));
     printf("        %s\n", k->help);
 }
 
