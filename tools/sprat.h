@@ -155,5 +155,6 @@ extern const sp_verb sp_verb_export, sp_verb_import;
 extern const sp_verb sp_verb_info, sp_verb_check, sp_verb_bench;
 extern const sp_verb sp_verb_list, sp_verb_gradcheck, sp_verb_version;
 extern const sp_verb sp_verb_doctor;
+extern const sp_verb sp_verb_report, sp_verb_compare;
 
 #endif

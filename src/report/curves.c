@@ -1,0 +1,377 @@
+/* Which curves a report has: a row of a table for each chart. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/gallery.h"
+
+enum {
+    STEPS_OF = 4, /* most runs whose single steps are drawn */
+    ROWS = 12,    /* of a table of values */
+    NOTE = 200
+};
+
+/* Where a curve's points come from. */
+typedef enum source {
+    FROM_EPOCHS,
+    FROM_STEPS, /* or epochs, where there are none */
+} source;
+
+/* A chart: of each run one bold curve, the first of `bold` that it has, and
+ * behind it a thin one. */
+typedef struct plan {
+    sp_part_of part;
+    const char *id, *title, *note;
+    sp_unit unit;
+    bool zero;
+    sp_metric bold[2], thin;
+    source from; /* of the bold one */
+} plan;
+
+static const plan plans[] = {
+    { SP_LEARNING,
+      "loss",
+      "Loss",
+      "mean a sample or token",
+      SP_PLAIN,
+      false,
+      { SP_VALID_LOSS, SP_TEST_LOSS },
+      SP_TRAIN_LOSS,
+      FROM_EPOCHS },
+    { SP_LEARNING,
+      "accuracy",
+      "Accuracy",
+      "top-1, percent",
+      SP_PERCENT,
+      false,
+      { SP_VALID_TOP1, SP_TEST_TOP1 },
+      SP_TRAIN_TOP1,
+      FROM_EPOCHS },
+    { SP_LEARNING,
+      "perplexity",
+      "Perplexity",
+      "a token",
+      SP_PLAIN,
+      false,
+      { SP_VALID_PPL, SP_TEST_PPL },
+      SP_TRAIN_PPL,
+      FROM_EPOCHS },
+    { SP_LEARNING,
+      "rate",
+      "Learning rate",
+      "as used in the step",
+      SP_PLAIN,
+      true,
+      { SP_RATE, SP_NO_METRIC },
+      SP_NO_METRIC,
+      FROM_STEPS },
+    { SP_LEARNING,
+      "grad-norm",
+      "Gradient norm",
+      "L2 norm of all gradients, mean of the logged steps",
+      SP_PLAIN,
+      true,
+      { SP_GRAD_NORM, SP_NO_METRIC },
+      SP_NO_METRIC,
+      FROM_STEPS },
+    { SP_COMMUNICATION,
+      "ratio",
+      "Compression ratio",
+      "bytes of dense gradients over bytes sent in packets",
+      SP_TIMES_OF,
+      true,
+      { SP_COMPRESSION_RATIO, SP_NO_METRIC },
+      SP_NO_METRIC,
+      FROM_EPOCHS },
+    { SP_COMMUNICATION,
+      "packet-bytes",
+      "Packets",
+      "bytes a step of a rank's own gradients, encoded",
+      SP_BYTES,
+      true,
+      { SP_PACKET_BYTES, SP_NO_METRIC },
+      SP_NO_METRIC,
+      FROM_STEPS },
+    { SP_COMMUNICATION,
+      "mpi-bytes",
+      "Handed to MPI",
+      "bytes a step of gradients in all buffers sent",
+      SP_BYTES,
+      true,
+      { SP_MPI_BYTES, SP_NO_METRIC },
+      SP_NO_METRIC,
+      FROM_STEPS },
+    { SP_COMMUNICATION,
+      "net-bytes",
+      "On the network",
+      "bytes a step that went to other hosts",
+      SP_BYTES,
+      true,
+      { SP_NET_BYTES, SP_NO_METRIC },
+      SP_NO_METRIC,
+      FROM_STEPS },
+    { SP_SPEED,
+      "items",
+      "Throughput",
+      "images or tokens a second, all ranks together",
+      SP_PLAIN,
+      true,
+      { SP_ITEMS, SP_NO_METRIC },
+      SP_ITEMS,
+      FROM_EPOCHS },
+};
+
+static const char *part_of(sp_metric m)
+{
+    const char *key = sp_metric_key(m);
+
+    return strncmp(key, "train_", 6) == 0   ? "training"
+           : strncmp(key, "valid_", 6) == 0 ? "validation"
+           : strncmp(key, "test_", 5) == 0  ? "test"
+                                            : "";
+}
+
+/* A run's points of a metric with x as the chart counts it. */
+static void take(const sp_runs *runs, const sp_run *r, const sp_points *from,
+                 sp_points *to)
+{
+    const sp_xy *at = sp_points_at(from);
+    double unit = sp_x_unit(runs, r);
+
+    for (size_t i = 0; i < sp_points_count(from); i++)
+        sp_points_add(to, at[i].x / unit, at[i].y);
+}
+
+static const sp_points *points_of(const sp_run *r, sp_metric m, source from)
+{
+    bool steps = sp_points_count(&r->steps[m]) > 0;
+    bool epochs = sp_points_count(&r->epochs[m]) > 0;
+
+    return steps && (from == FROM_STEPS || !epochs) ? &r->steps[m]
+                                                    : &r->epochs[m];
+}
+
+static void add_curve(sp_chart *c, const sp_runs *runs, size_t run, sp_metric m,
+                      bool bold, source from)
+{
+    const sp_run *r = &runs->run[run];
+    sp_points points = { 0 };
+
+    take(runs, r, points_of(r, m, from), &points);
+    if (points.bytes.failed)
+        c->lines.failed = true;
+    if (sp_points_count(&points) > 0)
+        sp_chart_add(c, r->name, part_of(m), (int)run, bold, &points);
+    sp_points_free(&points);
+}
+
+/* The curves of one run. A curve that has no bold one, as before the first
+ * evaluation, is bold itself. */
+static void add_run(sp_chart *c, const plan *p, const sp_runs *runs, size_t i)
+{
+    const sp_run *r = &runs->run[i];
+    source thin = runs->count <= STEPS_OF ? FROM_STEPS : FROM_EPOCHS;
+    sp_metric bold = SP_NO_METRIC;
+
+    for (int k = 1; k >= 0; k--)
+        if (p->bold[k] != SP_NO_METRIC &&
+            sp_points_count(points_of(r, p->bold[k], p->from)) > 0)
+            bold = p->bold[k];
+    if (p->thin != SP_NO_METRIC && (p->thin != bold || thin == FROM_STEPS))
+        add_curve(c, runs, i, p->thin, bold == SP_NO_METRIC, thin);
+    if (bold != SP_NO_METRIC)
+        add_curve(c, runs, i, bold, true, p->from);
+}
+
+/* Whether any curve has a value to draw, and, of what compression changes,
+ * whether it changed anything. */
+static bool is_worth(const plan *p, const sp_chart *c)
+{
+    double dull = p->bold[0] == SP_COMPRESSION_RATIO ? 1
+                  : p->bold[0] == SP_NET_BYTES       ? 0
+                                                     : NAN;
+
+    for (size_t i = 0; i < sp_chart_count(c); i++) {
+        const sp_points *points = &sp_chart_line_at(c, i)->points;
+        const sp_xy *at = sp_points_at(points);
+        for (size_t k = 0; k < sp_points_count(points); k++)
+            if (isfinite(at[k].y) && at[k].y != dull)
+                return true;
+    }
+    return false;
+}
+
+/* "mean a sample; thin: training, bold: test". */
+static void write_note(const plan *p, const sp_chart *c, char note[NOTE])
+{
+    const char *bold[2] = { "", "" };
+    bool thin = false;
+
+    for (size_t i = 0; i < sp_chart_count(c); i++) {
+        const sp_chart_line *l = sp_chart_line_at(c, i);
+        thin |= !l->bold;
+        if (l->bold && *l->part && strcmp(l->part, bold[0]) != 0)
+            bold[*bold[0] ? 1 : 0] = l->part;
+    }
+    if (thin && *bold[0])
+        snprintf(note, NOTE, "%s; bold: %s%s%s, thin: training", p->note,
+                 bold[0], *bold[1] ? " or " : "", bold[1]);
+    else if (thin)
+        snprintf(note, NOTE, "%s; bold: of epochs, thin: of logged steps",
+                 p->note);
+    else if (*bold[0])
+        snprintf(note, NOTE, "%s; %s%s%s", p->note, bold[0],
+                 *bold[1] ? " or " : "", bold[1]);
+    else
+        snprintf(note, NOTE, "%s", p->note);
+}
+
+/* ---- Values as a table ----------------------------------------------------
+ */
+
+/* The value of the point nearest to x, NAN if there is none within `reach`. */
+static double value_at(const sp_chart_line *l, double x, double reach)
+{
+    const sp_xy *at = sp_points_at(&l->points);
+    double found = NAN, distance = reach;
+
+    for (size_t i = 0; i < sp_points_count(&l->points); i++)
+        if (fabs(at[i].x - x) <= distance) {
+            distance = fabs(at[i].x - x);
+            found = at[i].y;
+        }
+    return found;
+}
+
+static double longest(const sp_chart *c)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < sp_chart_count(c); i++) {
+        const sp_points *p = &sp_chart_line_at(c, i)->points;
+        for (size_t k = 0; k < sp_points_count(p); k++)
+            most = fmax(most, sp_points_at(p)[k].x);
+    }
+    return most;
+}
+
+static void write_table(const sp_chart *c, sp_text *out)
+{
+    double most = longest(c);
+    int rows = most >= 1 && most < ROWS ? (int)ceil(most) : ROWS;
+    char word[SP_WORD];
+
+    sp_html_open(out, c->title);
+    sp_html_head(out, c->x_name);
+    for (size_t i = 0; i < sp_chart_count(c); i++)
+        if (sp_chart_line_at(c, i)->bold)
+            sp_html_head(out, sp_chart_line_at(c, i)->name);
+    sp_html_body(out);
+    for (int k = 1; k <= rows; k++) {
+        double x = most >= ROWS ? round(most * k / rows) : most * k / rows;
+        sp_html_row(out, sp_show(word, x, SP_PLAIN));
+        for (size_t i = 0; i < sp_chart_count(c); i++)
+            if (sp_chart_line_at(c, i)->bold)
+                sp_html_cell(out, sp_show(word,
+                                          value_at(sp_chart_line_at(c, i), x,
+                                                   most / rows / 2),
+                                          c->unit));
+        sp_html_end_row(out);
+    }
+    sp_html_close(out);
+}
+
+/* ---- Charts ---------------------------------------------------------------
+ */
+
+static sp_err finish(sp_gallery *g, const sp_chart *c, sp_part_of part)
+{
+    sp_item item = { .part = part };
+    sp_err e = sp_chart_draw(c, &item.figure);
+
+    if (e != SP_OK) {
+        sp_figure_free(&item.figure);
+        return e;
+    }
+    write_table(c, &item.table);
+    return sp_gallery_add(g, &item);
+}
+
+static sp_err add_chart(sp_gallery *g, const plan *p, const sp_runs *runs)
+{
+    char note[NOTE];
+    sp_chart c = { .id = p->id,
+                   .title = p->title,
+                   .note = note,
+                   .x_name = sp_x_name(runs),
+                   .unit = p->unit,
+                   .zero = p->zero };
+    sp_err e;
+
+    for (size_t i = 0; i < runs->count; i++)
+        add_run(&c, p, runs, i);
+    e = sp_text_check(&c.lines);
+    if (e == SP_OK && is_worth(p, &c)) {
+        write_note(p, &c, note);
+        e = finish(g, &c, p->part);
+    }
+    sp_chart_free(&c);
+    return e;
+}
+
+/* The densities of a run as stairs; `low`: one of them is below 1. */
+static void add_densities(sp_chart *c, const sp_runs *runs, size_t run,
+                          bool *low)
+{
+    const sp_run *r = &runs->run[run];
+    const sp_json_value *list =
+        sp_json_find(sp_json_find(r->root, "bytes"), "densities");
+    double unit = sp_x_unit(runs, r);
+    double step = fmax(0, sp_run_number(r, "bytes", "from_step"));
+    sp_points stairs = { 0 };
+
+    for (const sp_json_value *v = list ? list->first : NULL; v; v = v->next) {
+        const sp_json_value *density = sp_json_find(v, "density");
+        const sp_json_value *steps = sp_json_find(v, "steps");
+        if (!density || density->kind != SP_JSON_NUMBER || !steps ||
+            steps->kind != SP_JSON_NUMBER || !(density->number > 0))
+            continue;
+        *low |= density->number < 1;
+        sp_points_add(&stairs, step / unit, density->number);
+        step += fmax(0, steps->number);
+        sp_points_add(&stairs, step / unit, density->number);
+    }
+    c->lines.failed |= stairs.bytes.failed;
+    if (sp_points_count(&stairs) > 0)
+        sp_chart_add(c, r->name, "", (int)run, true, &stairs);
+    sp_points_free(&stairs);
+}
+
+static sp_err add_density_chart(sp_gallery *g, const sp_runs *runs)
+{
+    sp_chart c = { .id = "density",
+                   .title = "Density",
+                   .note = "share of gradient entries that are sent",
+                   .x_name = sp_x_name(runs),
+                   .unit = SP_PLAIN };
+    bool low = false;
+    sp_err e;
+
+    for (size_t i = 0; i < runs->count; i++)
+        add_densities(&c, runs, i, &low);
+    e = sp_text_check(&c.lines);
+    if (e == SP_OK && low)
+        e = finish(g, &c, SP_COMMUNICATION);
+    sp_chart_free(&c);
+    return e;
+}
+
+sp_err sp_gallery_curves(sp_gallery *g, const sp_runs *runs)
+{
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        if (plans[i].bold[0] == SP_COMPRESSION_RATIO)
+            SP_TRY(add_density_chart(g, runs));
+        SP_TRY(add_chart(g, &plans[i], runs));
+    }
+    return SP_OK;
+}

@@ -1,0 +1,171 @@
+#include "report/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+
+enum { MOST_RESULT = 1 << 26 };
+
+void sp_points_add(sp_points *p, double x, double y)
+{
+    sp_xy at = { x, y };
+
+    sp_text_put(&p->bytes, &at, sizeof at);
+}
+
+size_t sp_points_count(const sp_points *p)
+{
+    return p->bytes.size / sizeof(sp_xy);
+}
+
+const sp_xy *sp_points_at(const sp_points *p)
+{
+    return (const sp_xy *)(const void *)p->bytes.bytes;
+}
+
+void sp_points_free(sp_points *p) { sp_text_free(&p->bytes); }
+
+void sp_run_note(sp_run *r, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    sp_text_addv(&r->notes, fmt, args);
+    va_end(args);
+    sp_text_put(&r->notes, "\n", 1);
+}
+
+static sp_err read_result(sp_run *r)
+{
+    char *path = sp_path(r->path, "result.json");
+    uint8_t *bytes = NULL;
+    size_t size;
+    sp_err e = path ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
+
+    if (e == SP_OK && sp_is_file(path)) {
+        e = sp_file_read(path, MOST_RESULT, &bytes, &size);
+        if (e == SP_OK)
+            e = sp_json_parse(&r->result, path, bytes, size);
+        if (e == SP_OK && sp_json_root(r->result)->kind != SP_JSON_OBJECT)
+            e = sp_fail(SP_EFORMAT, "%s:1: not a JSON object", path);
+        if (e == SP_OK)
+            r->root = sp_json_root(r->result);
+    }
+    free(bytes);
+    free(path);
+    return e;
+}
+
+sp_err sp_run_open(sp_run *r, const char *path, const char *name)
+{
+    *r = (sp_run){ .batches = NAN };
+    r->path = sp_copy(path, strlen(path));
+    r->name = sp_copy(name, strlen(name));
+    if (!r->path || !r->name)
+        return sp_fail(SP_ENOMEM, "out of memory");
+    SP_TRY(read_result(r));
+    SP_TRY(sp_run_read_config(r));
+    SP_TRY(sp_run_read_metrics(r));
+    SP_TRY(sp_run_read_tensors(r));
+    SP_TRY(sp_run_read_log(r));
+    return sp_text_check(&r->notes);
+}
+
+void sp_run_free(sp_run *r)
+{
+    size_t tensors = r->tensors.size / sizeof(sp_run_tensor);
+    sp_run_tensor *t = (sp_run_tensor *)(void *)r->tensors.bytes;
+
+    for (size_t i = 0; i < tensors; i++)
+        free(t[i].name);
+    for (int m = 0; m < SP_METRIC_COUNT; m++) {
+        sp_points_free(&r->steps[m]);
+        sp_points_free(&r->epochs[m]);
+    }
+    sp_json_doc_free(r->result);
+    sp_text_free(&r->settings);
+    sp_text_free(&r->tensors);
+    sp_text_free(&r->stats);
+    sp_text_free(&r->warnings);
+    sp_text_free(&r->notes);
+    free(r->config);
+    free(r->path);
+    free(r->name);
+    *r = (sp_run){ 0 };
+}
+
+static const sp_json_value *find(const sp_run *r, const char *first,
+                                 const char *second)
+{
+    const sp_json_value *v = sp_json_find(r->root, first);
+
+    return second ? sp_json_find(v, second) : v;
+}
+
+double sp_run_number(const sp_run *r, const char *first, const char *second)
+{
+    const sp_json_value *v = find(r, first, second);
+
+    return v && v->kind == SP_JSON_NUMBER ? v->number : NAN;
+}
+
+const char *sp_run_text(const sp_run *r, const char *first, const char *second)
+{
+    const sp_json_value *v = find(r, first, second);
+
+    return v && v->kind == SP_JSON_TEXT ? v->text : NULL;
+}
+
+const sp_run_setting *sp_run_setting_at(const sp_run *r, size_t i)
+{
+    const sp_run_setting *s = (const void *)r->settings.bytes;
+
+    return i < r->settings.size / sizeof *s ? &s[i] : NULL;
+}
+
+const char *sp_run_setting_of(const sp_run *r, const char *section,
+                              const char *key)
+{
+    const sp_run_setting *s;
+
+    for (size_t i = 0; (s = sp_run_setting_at(r, i)); i++)
+        if (strcmp(s->section, section) == 0 && strcmp(s->key, key) == 0)
+            return s->value;
+    return NULL;
+}
+
+const char *sp_run_status(const sp_run *r)
+{
+    const char *status = sp_run_text(r, "status", NULL);
+
+    return status    ? status
+           : r->root ? "ended, it does not say how"
+                     : "under way or killed";
+}
+
+static const char *const metric_keys[] = {
+#define X(name, key) key,
+    SP_METRICS(X)
+#undef X
+};
+
+const char *sp_metric_key(sp_metric m) { return metric_keys[m]; }
+
+bool sp_metric_percent(sp_metric m)
+{
+    return m == SP_TRAIN_TOP1 || m == SP_VALID_TOP1 || m == SP_TEST_TOP1;
+}
+
+sp_metric sp_run_score(const sp_run *r)
+{
+    static const sp_metric tried[] = { SP_VALID_TOP1, SP_TEST_TOP1,
+                                       SP_VALID_PPL,  SP_TEST_PPL,
+                                       SP_VALID_LOSS, SP_TEST_LOSS };
+
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
+        if (sp_points_count(&r->epochs[tried[i]]) > 0)
+            return tried[i];
+    return SP_NO_METRIC;
+}

@@ -1,0 +1,123 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "report/lines.h"
+#include "report/run.h"
+
+enum { MOST_MANIFEST = 1 << 24 };
+
+const char *const sp_time_keys[SP_TIMES] = {
+    "data_s",  "forward_s", "backward_s",   "compress_s", "exchange_s",
+    "optim_s", "eval_s",    "checkpoint_s", "other_s",
+};
+const char *const sp_time_names[SP_TIMES] = {
+    "data",   "forward",    "backward",   "compression", "exchange",
+    "update", "evaluation", "checkpoint", "other",
+};
+
+/* Whether the line has the key at all: of what a run does not measure, no
+ * points are kept. */
+static sp_err take_metrics(const sp_line *line, double step, sp_points *into)
+{
+    for (int m = 0; m < SP_METRIC_COUNT; m++) {
+        double y;
+        if (!sp_json_find(line->root, sp_metric_key(m)))
+            continue;
+        SP_TRY(sp_line_number(line, sp_metric_key(m), &y));
+        sp_points_add(&into[m], step, y);
+        SP_TRY(sp_text_check(&into[m].bytes));
+    }
+    return SP_OK;
+}
+
+/* Epochs are counted anew in each round of pruning; steps are not. */
+static sp_err take_epoch(sp_run *r, const sp_line *line, double step)
+{
+    double epoch;
+
+    SP_TRY(sp_line_number(line, "epoch", &epoch));
+    if (r->epoch_count == 0 && epoch >= 1 && step >= 1)
+        r->batches = step / epoch;
+    r->epoch_count++;
+    return take_metrics(line, step, r->epochs);
+}
+
+static sp_err take_time(sp_run *r, const sp_line *line)
+{
+    for (int i = 0; i < SP_TIMES; i++) {
+        double seconds;
+        SP_TRY(sp_line_number(line, sp_time_keys[i], &seconds));
+        if (seconds > 0 && isfinite(seconds)) {
+            r->times[i] += seconds;
+            r->timed = true;
+        }
+    }
+    return SP_OK;
+}
+
+static sp_err take_line(void *run, const sp_line *line)
+{
+    sp_run *r = run;
+    const char *kind;
+    double step;
+
+    SP_TRY(sp_line_text(line, "kind", &kind));
+    if (!kind)
+        return sp_line_fail(line, "there is no kind", NULL);
+    SP_TRY(sp_line_number(line, "step", &step));
+    if (strcmp(kind, "time") == 0)
+        return take_time(r, line);
+    if (strcmp(kind, "step") != 0 && strcmp(kind, "epoch") != 0)
+        return SP_OK; /* of a later version */
+    if (!(step >= 0))
+        return sp_line_fail(line, "there is no step", NULL);
+    if (step > r->last_step)
+        r->last_step = step;
+    return kind[0] == 'e' ? take_epoch(r, line, step)
+                          : take_metrics(line, step, r->steps);
+}
+
+/* In its first epoch a run has told its steps only in a checkpoint. */
+static sp_err read_batches(sp_run *r)
+{
+    char *path = sp_path(r->path, "checkpoints/start/manifest.json");
+    sp_json_doc *doc = NULL;
+    uint8_t *bytes = NULL;
+    size_t size;
+    int64_t batches;
+    sp_err e = path ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
+
+    if (e == SP_OK && sp_is_file(path)) {
+        e = sp_file_read(path, MOST_MANIFEST, &bytes, &size);
+        if (e == SP_OK)
+            e = sp_json_parse(&doc, path, bytes, size);
+        if (e == SP_OK && sp_json_find(sp_json_root(doc), "batches")) {
+            e = sp_json_get_int(sp_json_root(doc), "batches", &batches);
+            if (e == SP_OK && batches > 0)
+                r->batches = (double)batches;
+        }
+    }
+    sp_json_doc_free(doc);
+    free(bytes);
+    free(path);
+    return e;
+}
+
+sp_err sp_run_read_metrics(sp_run *r)
+{
+    char *path = sp_path(r->path, "metrics.jsonl");
+    bool torn = false;
+    sp_err e = path ? sp_run_lines(path, take_line, r, &torn)
+                    : sp_fail(SP_ENOMEM, "out of memory");
+
+    if (e == SP_OK && torn)
+        sp_run_note(r, "%s: the last line is cut off and was left out", path);
+    if (e == SP_OK && !sp_is_file(path))
+        sp_run_note(r, "%s: is not there: no curves", path);
+    if (e == SP_OK && isnan(r->batches))
+        e = read_batches(r);
+    free(path);
+    return e;
+}
