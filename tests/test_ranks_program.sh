@@ -420,8 +420,7 @@ YAML
 
 # Low rank from step 12 on, with what was not sent and running statistics: a run
 # that stops before, at or behind the switch goes on as if it had not.
-check_switch() {
-  local how at
+write_switch() {
   cat >switch.yaml <<'YAML'
 model: {name: resnet, depth: 8, shortcut: B}
 data: {name: synthetic, shape: [8, 8, 3], classes: 4, train: 96, test: 40,
@@ -431,11 +430,16 @@ optim: {lr: 0.05, momentum: 0.9}
 compress: {name: dgc, ratio: 0.05, warmup: []}
 lowrank: {name: pufferfish, warmup_epochs: 2, full: conv1}
 YAML
+}
+
+check_switch() {
+  local how at
+  write_switch
   for how in 'residual=flush' 'residual=project lowrank.at_switch=project'; do
     # shellcheck disable=SC2086 # two arguments
     set -- switch.yaml lowrank.$how
     job 0 -n 4 "$sprat" train "$@" --run whole --overwrite
-    [ "$(grep -c '^switch .*rank' out)" -eq 9 ] || fault "want 9 layers"
+    [ "$(grep -c '^switch .* rank  ' out)" -eq 9 ] || fault "want 9 layers"
     for at in 11 12 13; do
       job 0 -n 4 "$sprat" train "$@" train.max_steps=$at --run part --overwrite
       job 0 -n 4 "$sprat" resume part train.max_steps=0
@@ -448,8 +452,115 @@ YAML
   job 0 -n 2 "$sprat" resume part train.epochs=4
 }
 
+# number KEY...: the number in $run/result.json behind the first of these keys
+# and, behind that, each next one.
+number() {
+  local key text
+  text=$(tr -d ' \n' <"$run/result.json")
+  for key; do text=${text#*"\"$key\":"}; done
+  echo "${text%%[!-+.e0-9]*}"
+}
+
+# The bytes of a run with a switch are those behind it, with its own. Of 14508
+# weights the flush is a sum over two ranks, which hands half of them to MPI
+# twice; factors go to the other rank from the one that has found them.
+check_switch_bytes() {
+  local run=run step uses use
+  write_switch
+  sed -E 's/warmup_epochs: 2/warmup_epochs: 1/; s/resnet, depth: 8.*/mlp, hidden: [64, 32]}/' \
+    switch.yaml >bytes.yaml
+  job 0 -n 2 "$sprat" train bytes.yaml lowrank.full= --run run
+  said out 'switch .* bytes handed to MPI, beside'
+  [ "$(number bytes from_step)" = 6 ] || fault 'want bytes from step 6 on'
+  [ "$(number bytes to_step)" = 18 ] || fault 'want bytes to step 18'
+  uses=0
+  for use in dense sizes packet node status; do
+    grep -q "\"$use\": {" run/result.json || continue
+    step=$(number bytes collectives $use mpi_bytes)
+    uses=$((uses + step))
+  done
+  [ "$(number bytes ranks mpi_bytes)" = "$uses" ] ||
+    fault "ranks[0] has $(number bytes ranks mpi_bytes), collectives $uses"
+  [ "$(number bytes collectives switch mpi_bytes)" -ge 58032 ] ||
+    fault 'the flush is not in what the switch has sent'
+}
+
+# spoil FILE TENSOR: its last number becomes none.
+spoil() {
+  local size end
+  size=$(od -An -t u8 -N 8 "$1")
+  end=$(head -c $((8 + size)) "$1" | tr '}' '\n' |
+    sed -nE "/\"$2\"/s/.*\"data_offsets\":\[[0-9]+,([0-9]+)\].*/\\1/p")
+  printf '\0\0\300\177' | dd of="$1" bs=1 conv=notrunc \
+    seek=$((8 + size + end - 4)) 2>err || fault "dd"
+}
+
+# A switch that fails does so on all ranks, with one message.
+check_switch_fails() {
+  write_switch
+  "$sprat" train switch.yaml compress.name=none train.max_steps=1 --run start \
+    >out 2>err || fault 'one rank'
+  cp start/checkpoints/start/model.safetensors bad.safetensors
+  spoil bad.safetensors fc.weight
+  job 4 -n 2 "$sprat" train switch.yaml compress.name=none \
+    lowrank.warmup_epochs=0 model.init=bad.safetensors --run fails
+  once 'cannot be factorized: not all of its weights are finite'
+  ended fails not_finite
+}
+
+# Other compressors over the switch: with matrices that they take and others,
+# and with momenta that are each rank's own.
+check_switch_others() {
+  local how
+  write_switch
+  grep -v '^compress' switch.yaml >others.yaml
+  for how in 'name=powersgd compress.rank=2' \
+    'name=powersgd compress.rank=2 lowrank.residual=project' \
+    'name=signum optim.momentum=0 lowrank.at_switch=project'; do
+    # shellcheck disable=SC2086 # several arguments
+    set -- others.yaml compress.$how
+    job 0 -n 3 "$sprat" train "$@" --run whole --overwrite
+    [ "$(grep -c '^switch .* rank  ' out)" -eq 9 ] || fault "want 9 layers"
+    job 0 -n 3 "$sprat" train "$@" train.max_steps=12 --run part --overwrite
+    job 0 -n 3 "$sprat" resume part train.max_steps=0
+    [ "$(state whole)" = "$(state part)" ] || fault "$how: not the same"
+  done
+  job 2 -n 3 "$sprat" train others.yaml compress.name=powersgd \
+    compress.rank=40 lowrank.rank_ratio=0.01 --run never
+  once 'compress.name: powersgd'
+  [ ! -e never ] || fault 'a folder, though nothing was trained'
+}
+
+# Ranks that training chooses are those of one rank, and decay of products goes
+# on behind the switch.
+check_auto() {
+  local decisions='^(ranks|switch) .*(stable|rank  )'
+  cat >auto.yaml <<'YAML'
+model: {name: mlp, hidden: [8]}
+data: {name: synthetic, shape: [8, 8, 3], classes: 4, train: 128, test: 40}
+train: {epochs: 14, batch: 16, threads: 1}
+optim: {lr: 0.3, momentum: 0.9, weight_decay: 0.05}
+schedule: {name: step, at: [1], factor: 1e-6}
+lowrank: {name: pufferfish, rank: auto, warmup_epochs: 1, full: "",
+  frobenius_decay: true}
+dist: {check_every: 1}
+YAML
+  "$sprat" train auto.yaml --run one >out 2>err || fault 'one rank'
+  grep -E "$decisions" out | sed 's/(found in.*//' >one.txt
+  [ "$(grep -c . one.txt)" -ge 13 ] || fault 'one rank decides nothing'
+  grep -q '^switch ' one.txt || fault 'one rank does not switch'
+  job 0 -n 2 "$sprat" train auto.yaml --run two
+  grep -E "$decisions" out | sed 's/(found in.*//' >two.txt
+  sed -E 's/ [0-9.]+ % lost//' one.txt >one.decisions
+  sed -E 's/ [0-9.]+ % lost//' two.txt >two.decisions
+  cmp one.decisions two.decisions || fault 'two ranks decide otherwise than one'
+  job 0 -n 2 "$sprat" train auto.yaml train.max_steps=100 --run part
+  job 0 -n 2 "$sprat" resume part train.max_steps=0
+  [ "$(state two)" = "$(state part)" ] || fault 'a part and the rest differ'
+}
+
 check_not_finite() {
-  local i exchange end
+  local i exchange
   mkdir text
   for i in $(seq 400); do
     [ "$i" -ne 330 ] || echo rare
@@ -467,11 +578,7 @@ YAML
     fault "one rank"
   cp "$(realpath start/checkpoints/start)/model.safetensors" bad.safetensors
   # The rare word is the last: its row ends the embedding.
-  end=$(head -c 2000 bad.safetensors | tr '}' '\n' |
-    sed -nE '/"encoder.weight"/s/.*"data_offsets":\[[0-9]+,([0-9]+)\].*/\1/p')
-  i=$(od -An -t u8 -N 8 bad.safetensors)
-  printf '\0\0\200\177' | dd of=bad.safetensors bs=1 conv=notrunc \
-    seek=$((8 + i + end - 4)) 2>err || fault "dd"
+  spoil bad.safetensors encoder.weight
   for exchange in gather merge; do
     job 4 -n 2 "$sprat" train rare.yaml model.init=bad.safetensors \
       dist.exchange=$exchange --run $exchange

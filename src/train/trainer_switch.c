@@ -147,8 +147,8 @@ static void tell_bytes(sp_trainer *t)
     if (bytes > 0)
         sp_console_line(
             &t->console,
-            "switch   %lld bytes handed to MPI by this rank, beside "
-            "those of steps",
+            "switch   %lld bytes handed to MPI, beside those of "
+                        "steps",
             (long long)bytes);
 }
 
