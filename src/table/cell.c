@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/files.h"
-#include "table/same.h"
 #include "train/config_text.h"
 #include "train/rundir.h"
 
@@ -60,16 +59,22 @@ sp_err sp_cell_config(const sp_cell *c, const sp_registry *r, sp_config **out)
     return e;
 }
 
-/* The run that is there must be the one that is asked for. */
+/* What is asked for, and what is there. The caller frees both. */
+static sp_err load_both(const sp_cell *c, const sp_registry *r,
+                        sp_config **want, sp_config **have)
+{
+    *want = *have = NULL;
+    SP_TRY(sp_cell_config(c, r, want));
+    return sp_config_of_run(have, r, c->run, NULL, 0);
+}
+
 static sp_err check_config(const sp_cell *c, const sp_registry *r)
 {
-    sp_config *want = NULL, *have = NULL;
+    sp_config *want, *have;
     char first[SP_DIFFERENCE_ROOM];
     bool same = false;
-    sp_err e = sp_cell_config(c, r, &want);
+    sp_err e = load_both(c, r, &want, &have);
 
-    if (e == SP_OK)
-        e = sp_config_of_run(&have, r, c->run, NULL, 0);
     if (e == SP_OK)
         e = sp_config_same(want, have, &same, first);
     if (e == SP_OK && !same)
@@ -77,6 +82,20 @@ static sp_err check_config(const sp_cell *c, const sp_registry *r)
                     "%s: is a run of another configuration: %s: move it away, "
                     "or change the table",
                     c->run, first);
+    sp_config_free(want);
+    sp_config_free(have);
+    return e;
+}
+
+sp_err sp_cell_change(const sp_cell *c, const sp_registry *r,
+                      sp_settings_list *out)
+{
+    sp_config *want, *have;
+    sp_err e = load_both(c, r, &want, &have);
+
+    *out = (sp_settings_list){ 0 };
+    if (e == SP_OK)
+        e = sp_config_change(want, have, out);
     sp_config_free(want);
     sp_config_free(have);
     return e;

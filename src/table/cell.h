@@ -3,6 +3,7 @@
 #define SP_TABLE_CELL_H
 
 #include "table/definition.h"
+#include "table/same.h"
 #include "train/state.h"
 
 typedef enum sp_cell_state {
@@ -35,6 +36,11 @@ void sp_cell_free(sp_cell *c);
 /* The configuration that the cell is to be trained with. */
 SP_MUST sp_err sp_cell_config(const sp_cell *c, const sp_registry *r,
                               sp_config **out);
+
+/* Settings with which the run that is there goes on: those of the table that
+ * may change on the way. Freed as sp_config_change() says. */
+SP_MUST sp_err sp_cell_change(const sp_cell *c, const sp_registry *r,
+                              sp_settings_list *out);
 
 /* Look what is in its folder. Errors: SP_ECONFIG when it is a run of another
  * configuration, naming the key; SP_EARG when a run that is done lacks the

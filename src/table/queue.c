@@ -44,19 +44,29 @@ static void announce(const sp_queue *q, const task *t)
 }
 
 /* A folder without a checkpoint holds nothing that would be lost. */
-static sp_err train(const sp_queue *q, const sp_registry *r, const task *t,
+static sp_err train(const sp_queue *q, const sp_registry *r, const sp_cell *c,
                     sp_job *job)
 {
-    sp_config *c = NULL;
-    sp_err e;
+    sp_config *config = NULL;
+    sp_err e = sp_agree(q->opt->comm, sp_cell_config(c, r, &config));
 
-    if (t->what == RESUME)
-        return sp_resume(r, NULL, 0, job);
     job->overwrite = true;
-    e = sp_agree(q->opt->comm, sp_cell_config(&q->cells.cell[t->cell], r, &c));
     if (e == SP_OK)
-        e = sp_train(c, job);
-    sp_config_free(c);
+        e = sp_train(config, job);
+    sp_config_free(config);
+    return e;
+}
+
+static sp_err resume(const sp_queue *q, const sp_registry *r, const sp_cell *c,
+                     sp_job *job)
+{
+    sp_settings_list change;
+    sp_err e = sp_agree(q->opt->comm, sp_cell_change(c, r, &change));
+
+    if (e == SP_OK)
+        e = sp_resume(r, (const char *const *)change.setting, change.count,
+                      job);
+    sp_settings_list_free(&change);
     return e;
 }
 
@@ -93,7 +103,7 @@ static sp_err perform(sp_queue *q, const sp_registry *r, const task *t,
 
     c->tried = true;
     announce(q, t);
-    e = train(q, r, t, &job);
+    e = t->what == RESUME ? resume(q, r, c, &job) : train(q, r, c, &job);
     *started = *started || job.started;
     if (e != SP_OK && e != SP_ESTOPPED &&
         (!job.started || !sp_agreed(q->opt->comm)))

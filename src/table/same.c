@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "sprat/data.h"
 #include "sprat/train.h"
@@ -137,17 +138,69 @@ static bool compare(const sp_config *a, const char *text_a, const sp_config *b,
     return true;
 }
 
+/* Both as text; the caller frees. */
+static sp_err print_both(const sp_config *a, char **text_a, const sp_config *b,
+                         char **text_b)
+{
+    *text_a = *text_b = NULL;
+    SP_TRY(sp_config_values(a, text_a));
+    return sp_config_values(b, text_b);
+}
+
 sp_err sp_config_same(const sp_config *a, const sp_config *b, bool *same,
                       char first[SP_DIFFERENCE_ROOM])
 {
-    char *text_a = NULL, *text_b = NULL;
-    sp_err e = sp_config_values(a, &text_a);
+    char *text_a, *text_b;
+    sp_err e = print_both(a, &text_a, b, &text_b);
 
-    if (e == SP_OK)
-        e = sp_config_values(b, &text_b);
     if (e == SP_OK)
         *same = compare(a, text_a, b, text_b, first);
     free(text_a);
     free(text_b);
     return e;
+}
+
+static sp_err add_setting(sp_settings_list *out, const line *l)
+{
+    char **grown =
+        realloc(out->setting, (out->count + 1) * sizeof *out->setting);
+    char *text = sp_path("", "%.*s.%.*s=%.*s", l->section_length, l->section,
+                         l->key_length, l->key, l->value_length, l->value);
+
+    out->setting = grown ? grown : out->setting;
+    if (!grown || !text) {
+        free(text);
+        return sp_fail(SP_ENOMEM, "out of memory");
+    }
+    out->setting[out->count++] = text;
+    return SP_OK;
+}
+
+sp_err sp_config_change(const sp_config *want, const sp_config *have,
+                        sp_settings_list *out)
+{
+    char *text_want, *text_have;
+    const char *x, *y;
+    line to = { 0 }, from = { 0 };
+    sp_err e = print_both(want, &text_want, have, &text_have);
+
+    *out = (sp_settings_list){ 0 };
+    x = text_want;
+    y = text_have;
+    while (e == SP_OK && next_line(&x, &to) && next_line(&y, &from))
+        if (!has_effect(&to) && !same_text(&to, &from))
+            e = add_setting(out, &to);
+    free(text_want);
+    free(text_have);
+    if (e != SP_OK)
+        sp_settings_list_free(out);
+    return e;
+}
+
+void sp_settings_list_free(sp_settings_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->setting[i]);
+    free(l->setting);
+    *l = (sp_settings_list){ 0 };
 }

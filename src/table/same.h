@@ -15,4 +15,17 @@ enum { SP_DIFFERENCE_ROOM = 256 };
 SP_MUST sp_err sp_config_same(const sp_config *a, const sp_config *b,
                               bool *same, char first[SP_DIFFERENCE_ROOM]);
 
+/* What lets a run of configuration `have` go on with the keys of `want` that do
+ * not count above: settings "section.key=value" for sp_resume(). */
+typedef struct sp_settings_list {
+    char **setting;
+    size_t count;
+} sp_settings_list;
+
+/* Of two configurations that are the same. On success
+ * sp_settings_list_free() frees what is in *out. Errors: SP_ENOMEM. */
+SP_MUST sp_err sp_config_change(const sp_config *want, const sp_config *have,
+                                sp_settings_list *out);
+void sp_settings_list_free(sp_settings_list *l);
+
 #endif
