@@ -324,6 +324,30 @@ check_full_disk() {
   [ $? -eq 1 ] || fault "full disk: want status 1"
   said err 'space'
   expect 0 eval small/run
+  rm -r small/run
+  # Where not even the first checkpoint fits, no run has begun, or is left.
+  head -c 380000 /dev/zero >small/rest
+  expect 2 train tiny.yaml --run small/run
+  said err 'space'
+  [ ! -e small/run ] || fault "full disk: a run folder without a checkpoint"
+  rm small/rest
+  # In the epoch of the switch to low rank what was saved stays, and goes on.
+  cat >low.yaml <<'YAML'
+model: {name: mlp, hidden: [64]}
+lowrank: {name: pufferfish, warmup_epochs: 1, full: ""}
+YAML
+  expect 0 train tiny.yaml low.yaml --run whole
+  expect 0 train tiny.yaml low.yaml train.epochs=1 --run small/run
+  head -c 1M /dev/zero >small/rest 2>err && fault "a disk that is not full"
+  truncate -s -32K small/rest
+  expect 1 resume small/run train.epochs=3
+  said out 'switch .* factorized'
+  said err 'space'
+  expect 0 eval small/run
+  rm small/rest
+  expect 0 resume small/run train.epochs=3
+  cmp whole/checkpoints/last/model.safetensors \
+    small/run/checkpoints/last/model.safetensors || fault "another end"
   umount small
 }
 

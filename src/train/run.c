@@ -184,6 +184,15 @@ static sp_err begin_new(sp_trainer *t, const sp_config *c)
     return e == SP_OK ? sp_trainer_save(t, false) : e;
 }
 
+/* Nothing was trained, and without a checkpoint nothing can go on. */
+static sp_err withdraw(sp_trainer *t, sp_err e)
+{
+    sp_metrics_close(&t->metrics);
+    sp_tensors_close(&t->tensors);
+    sp_console_close(&t->console);
+    return sp_rundir_withdraw(&t->dir, e);
+}
+
 sp_err sp_train(const sp_config *c, sp_job *job)
 {
     sp_trainer t = sp_trainer_start(job);
@@ -194,8 +203,8 @@ sp_err sp_train(const sp_config *c, sp_job *job)
     if (e == SP_OK) {
         job->started = true;
         e = finish(&t, sp_trainer_run(&t));
-    } else if (t.metrics.metrics) {
-        e = finish(&t, e);
+    } else {
+        e = withdraw(&t, e);
     }
     sp_trainer_close(&t);
     return e;

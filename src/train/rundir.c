@@ -275,6 +275,17 @@ static sp_err occupied(const char *path)
                    path, path);
 }
 
+/* Leave nothing behind, and the error as it is. */
+static sp_err remove_made(const sp_rundir *d, sp_err e)
+{
+    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+
+    if (sp_dir_remove(d->path) != SP_OK && text)
+        sp_fail(e, "%s", text);
+    free(text);
+    return e;
+}
+
 /* The lock comes first, as the mark of a run's folder. */
 static sp_err make(sp_rundir *d, char text[SIGN_ROOM])
 {
@@ -282,10 +293,13 @@ static sp_err make(sp_rundir *d, char text[SIGN_ROOM])
     sp_err e = checkpoints ? sp_dir_make(d->path)
                            : sp_fail(SP_ENOMEM, "out of memory");
 
-    if (e == SP_OK)
+    if (e == SP_OK) {
         e = take_lock(d, text);
-    if (e == SP_OK)
-        e = sp_dir_make(checkpoints);
+        if (e == SP_OK)
+            e = sp_dir_make(checkpoints);
+        if (e != SP_OK)
+            e = remove_made(d, e);
+    }
     free(checkpoints);
     return e;
 }
@@ -306,17 +320,6 @@ static sp_err create_first(sp_rundir *d, const sp_job *job,
     return make(d, text);
 }
 
-/* Leave no empty folder behind that the other ranks cannot use. */
-static sp_err withdraw(const sp_rundir *d, sp_err e)
-{
-    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
-
-    if (sp_dir_remove(d->path) != SP_OK && text)
-        sp_fail(e, "%s", text);
-    free(text);
-    return e;
-}
-
 sp_err sp_rundir_create(sp_rundir *d, const sp_job *job)
 {
     char text[SIGN_ROOM] = "";
@@ -330,8 +333,13 @@ sp_err sp_rundir_create(sp_rundir *d, const sp_job *job)
     }
     e = join(d, job->comm, text, e);
     if (e != SP_OK && made)
-        e = withdraw(d, e);
+        e = remove_made(d, e);
     if (e != SP_OK)
         sp_rundir_close(d);
     return e;
+}
+
+sp_err sp_rundir_withdraw(const sp_rundir *d, sp_err e)
+{
+    return d->path && d->lock >= 0 ? remove_made(d, e) : e;
 }

@@ -23,6 +23,11 @@ SP_MUST sp_err sp_rundir_create(sp_rundir *d, const sp_job *job);
 SP_MUST sp_err sp_rundir_open(sp_rundir *d, const char *path, sp_comm *c);
 void sp_rundir_close(sp_rundir *d);
 
+/* Remove a new run's folder again, which this process holds the lock of, if the
+ * run could not begin for the error `e`, which is returned with its text. All
+ * files in it that this process writes must be closed. */
+SP_MUST sp_err sp_rundir_withdraw(const sp_rundir *d, sp_err e);
+
 /* Whether the folder that was locked is still there. Nothing to check without
  * the lock. Errors: SP_EIO. */
 SP_MUST sp_err sp_rundir_present(const sp_rundir *d);
