@@ -139,7 +139,9 @@ static sp_err load(sp_config **out, const sp_registry *registry,
                    const inputs *in)
 {
     sp_config *c = calloc(1, sizeof *c);
-    sp_loading l = { .registry = registry, .printed = in->printed };
+    sp_loading l = { .registry = registry,
+                     .printed = in->printed,
+                     .place = in->printed ? in->files[0] : NULL };
     sp_err e;
 
     if (!c)

@@ -16,7 +16,9 @@ void sp_complain(sp_loading *l, const char *at, const char *fmt, ...)
         return;
     if (l->mistakes.size > 0)
         sp_text_put(&l->mistakes, "\n", 1);
-    sp_text_add(&l->mistakes, "%s: ", at ? at : "configuration");
+    if (!at)
+        at = l->place ? l->place : "configuration";
+    sp_text_add(&l->mistakes, "%s: ", at);
     va_start(args, fmt);
     sp_text_addv(&l->mistakes, fmt, args);
     va_end(args);

@@ -52,9 +52,10 @@ typedef struct sp_loading {
     int layer;
     sp_text mistakes; /* one line each */
     int mistake_count;
-    bool unreadable; /* a file could not be read at all */
-    bool partial;    /* a file was not read to its end */
-    bool printed;    /* files are sp_config_print()'s: comments are sources */
+    bool unreadable;   /* a file could not be read at all */
+    bool partial;      /* a file was not read to its end */
+    bool printed;      /* files are sp_config_print()'s: comments are sources */
+    const char *place; /* of mistakes that have none; NULL: "configuration" */
 } sp_loading;
 
 /* Add one line, "AT: text", to the mistakes. */
