@@ -115,11 +115,23 @@ static const char *next_param(const void *params, size_t i)
     return p ? p->name : NULL;
 }
 
-static const char *next_array(const void *match, size_t i)
+/* Candidates for what is missing are those that nothing else is: an empty name
+ * is near to none. */
+static const char *next_missing(const void *match, size_t i)
+{
+    const sp_match *m = match;
+    const sp_param *p = sp_params_at(m->params, (int)i);
+
+    return !p ? NULL : m->of[i] ? "" : p->name;
+}
+
+static const char *next_unused(const void *match, size_t i)
 {
     const sp_match *m = match;
 
-    return i < m->file->count ? bare(m, &m->file->arrays[i]) : NULL;
+    if (i >= m->file->count)
+        return NULL;
+    return m->used[i] ? "" : bare(m, &m->file->arrays[i]);
 }
 
 static bool begin_mistake(report *r, const char *name)
@@ -182,7 +194,7 @@ static void match_params(sp_match *m, report *r)
         if (!m->of[i] && !sp_layer_listed(m->except, p->name) &&
             !find(m, p->name) && begin_mistake(r, p->name)) {
             sp_text_add(&r->text, "is not in the file");
-            add_near(r, sp_nearest(p->name, next_array, m));
+            add_near(r, sp_nearest(p->name, next_unused, m));
         }
 }
 
@@ -276,7 +288,7 @@ static void match_rest(sp_match *m, report *r)
             continue;
         if (begin_mistake(r, name)) {
             sp_text_add(&r->text, "is not in the network");
-            add_near(r, sp_nearest(name, next_param, m->params));
+            add_near(r, sp_nearest(name, next_missing, m));
         }
     }
 }
