@@ -122,6 +122,27 @@ START_TEST(another_optimizer_is_told_how_to_start_from_the_weights)
 }
 END_TEST
 
+/* A rate that rises from a switch still to come would be negative. */
+START_TEST(a_manifest_that_contradicts_itself_is_refused)
+{
+    static const struct {
+        const char *from, *to, *word;
+    } cases[] = {
+        { "\"switched\": 1", "\"switched\": 9",
+          "switched is 9, outside 0 to 1" },
+        { "\"stage\": \"low rank\",", "\"stage\": \"full\",    ",
+          "but it has been switched" },
+        { "\"stage\": \"low rank\"", "\"stage\": \"low-rank\"",
+          "stage is \"low-rank\"" },
+    };
+
+    stop_behind("a");
+    runs_forge(&r, "a", "last", cases[_i].from, cases[_i].to);
+    ck_assert_int_eq(resume("a", NULL), SP_EFORMAT);
+    ck_assert_msg(runs_error(cases[_i].word), "%s", sp_last_error());
+}
+END_TEST
+
 /* ---- Starting from weights ----------------------------------------------- */
 
 static sp_err train_from(const char *run, const char *weights,
@@ -246,6 +267,7 @@ int main(void)
     tcase_add_test(t, what_does_not_come_too_late_is_not);
     tcase_add_loop_test(
         t, a_run_of_low_rank_is_not_told_that_it_never_becomes_so, 0, 2);
+    tcase_add_loop_test(t, a_manifest_that_contradicts_itself_is_refused, 0, 3);
     tcase_add_test(t, another_optimizer_is_told_how_to_start_from_the_weights);
     tcase_add_test(t, factors_are_weights_to_start_from);
     tcase_add_test(t, weights_of_full_rank_are_factorized_first);

@@ -326,6 +326,11 @@ static sp_err read_body(const sp_json_value *root, sp_manifest *m)
                        root->where, stage, stage_full, stage_low);
     SP_TRY(sp_json_get(root, "state", SP_JSON_OBJECT, &state));
     SP_TRY(sp_train_state_read(state, &m->state));
+    if (!m->low && m->state.switched >= 0)
+        return sp_fail(SP_EFORMAT,
+                       "%s: its program stage is \"%s\", but it has been "
+                       "switched",
+                       root->where, stage_full);
     SP_TRY(sp_autorank_read(root, &m->autorank));
     SP_TRY(sp_json_get_int(root, "batches", &m->batches));
     SP_TRY(sp_json_get_int(root, "batch_size", &m->batch));

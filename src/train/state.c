@@ -242,7 +242,7 @@ static sp_err read_changes(const sp_json_value *object, sp_train_state *s)
     int64_t switched = -1, round = 0;
 
     s->begun = 0;
-    SP_TRY(get_rare(object, "switched", INT_MAX, &switched));
+    SP_TRY(get_rare(object, "switched", s->epoch, &switched));
     SP_TRY(get_rare(object, "round", INT_MAX, &round));
     SP_TRY(get_rare(object, "begun", s->step, &s->begun));
     s->switched = (int)switched;
