@@ -414,7 +414,8 @@ YAML
   job 0 -n 3 "$sprat" verify whole --steps 1000
   said out '1 parameter hash '
   job 0 -n 2 "$sprat" resume other train.max_steps=0
-  said out 'round 2/2, 49\.'
+  said out 'round 2/2, 49\.' \
+    'statistics go back to their average over 3 ranks: there are 2 now'
   ended other done
 }
 
