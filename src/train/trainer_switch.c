@@ -145,11 +145,10 @@ static void tell_bytes(sp_trainer *t)
     int64_t bytes = now->bytes - t->before.use[SP_USE_SWITCH].bytes;
 
     if (bytes > 0)
-        sp_console_line(
-            &t->console,
-            "switch   %lld bytes handed to MPI, beside those of "
+        sp_console_line(&t->console,
+                        "switch   %lld bytes handed to MPI, beside those of "
                         "steps",
-            (long long)bytes);
+                        (long long)bytes);
 }
 
 static sp_err do_switch(sp_trainer *t)
