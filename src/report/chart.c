@@ -244,6 +244,21 @@ static void spread(end_label *labels, size_t count, double top, double bottom)
     }
 }
 
+/* From a curve's end to its name: level through the chart, so that it cannot be
+ * taken for a curve. */
+static void draw_leader(const end_label *l, sp_figure *f)
+{
+    sp_shape look = { .paint = SP_MUTED, .width = 0.8, .alpha = 0.8 };
+    sp_xy edge = { f->x.to + 2, l->end.y };
+
+    if (f->x.to - l->end.x > 8)
+        sp_draw_straight(f, look, (sp_xy){ l->end.x + 6, l->end.y }, edge);
+    if (f->x.to - l->end.x > 8 || fabs(l->y - l->end.y) > 2) {
+        edge.x = fmax(edge.x, l->end.x + 5);
+        sp_draw_straight(f, look, edge, (sp_xy){ f->x.to + 9, l->y });
+    }
+}
+
 static void draw_labels(end_label *labels, size_t count, sp_figure *f)
 {
     for (size_t i = 0; i < count; i++)
@@ -252,12 +267,7 @@ static void draw_labels(end_label *labels, size_t count, sp_figure *f)
     for (size_t i = 0; i < count; i++) {
         const end_label *l = &labels[i];
         sp_shape look = { .paint = SP_RUN, .number = l->line->run };
-        sp_shape leader = look;
-        leader.width = 0.8;
-        leader.alpha = 0.7;
-        if (fabs(l->y - l->end.y) > 2 || f->x.to - l->end.x > 2)
-            sp_draw_straight(f, leader, (sp_xy){ l->end.x + 5, l->end.y },
-                             (sp_xy){ f->x.to + 9, l->y });
+        draw_leader(l, f);
         look.x = f->x.to + 11;
         look.y = l->y + 3.8;
         look.width = small;

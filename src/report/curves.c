@@ -14,7 +14,7 @@ enum {
 /* Where a curve's points come from. */
 typedef enum source {
     FROM_EPOCHS,
-    FROM_STEPS, /* or epochs, where there are none */
+    FROM_STEPS, /* if there are more of them */
 } source;
 
 /* A chart: of each run one bold curve, the first of `bold` that it has, and
@@ -142,13 +142,15 @@ static void take(const sp_runs *runs, const sp_run *r, const sp_points *from,
         sp_points_add(to, at[i].x / unit, at[i].y);
 }
 
+/* Where hardly any steps are logged, epochs tell more. */
 static const sp_points *points_of(const sp_run *r, sp_metric m, source from)
 {
-    bool steps = sp_points_count(&r->steps[m]) > 0;
-    bool epochs = sp_points_count(&r->epochs[m]) > 0;
+    size_t steps = sp_points_count(&r->steps[m]);
+    size_t epochs = sp_points_count(&r->epochs[m]);
 
-    return steps && (from == FROM_STEPS || !epochs) ? &r->steps[m]
-                                                    : &r->epochs[m];
+    return epochs == 0 || (from == FROM_STEPS && steps > epochs)
+               ? &r->steps[m]
+               : &r->epochs[m];
 }
 
 static void add_curve(sp_chart *c, const sp_runs *runs, size_t run, sp_metric m,
@@ -188,8 +190,9 @@ static void add_run(sp_chart *c, const plan *p, const sp_runs *runs, size_t i)
 static bool is_worth(const plan *p, const sp_chart *c)
 {
     double dull = p->bold[0] == SP_COMPRESSION_RATIO ? 1
-                  : p->bold[0] == SP_NET_BYTES       ? 0
-                                                     : NAN;
+                  : p->bold[0] == SP_MPI_BYTES || p->bold[0] == SP_NET_BYTES
+                      ? 0
+                      : NAN;
 
     for (size_t i = 0; i < sp_chart_count(c); i++) {
         const sp_points *points = &sp_chart_line_at(c, i)->points;

@@ -107,11 +107,12 @@ static void draw_axis(const sp_heat *h, sp_figure *f)
 {
     sp_scale x = { 0 };
     double y = TOP + ROW * (double)h->row_count;
+    double half = (WIDTH - NAMES - RIGHT) / 2.0 / (double)h->column_count;
     char word[SP_WORD];
 
     sp_scale_set_exact(&x, h->x_least, h->x_most, 7);
-    x.from = NAMES;
-    x.to = WIDTH - RIGHT;
+    x.from = NAMES + half; /* a column stands for what is in its middle */
+    x.to = WIDTH - RIGHT - half;
     for (int i = 0; i < x.ticks; i++)
         sp_draw_label(f,
                       (sp_shape){ .paint = SP_MUTED,

@@ -66,11 +66,11 @@ static sp_err take_line(void *run, const sp_line *line)
     SP_TRY(sp_line_text(line, "kind", &kind));
     if (!kind)
         return sp_line_fail(line, "there is no kind", NULL);
-    SP_TRY(sp_line_number(line, "step", &step));
     if (strcmp(kind, "time") == 0)
         return take_time(r, line);
     if (strcmp(kind, "step") != 0 && strcmp(kind, "epoch") != 0)
         return SP_OK; /* of a later version */
+    SP_TRY(sp_line_number(line, "step", &step));
     if (!(step >= 0))
         return sp_line_fail(line, "there is no step", NULL);
     if (step > r->last_step)

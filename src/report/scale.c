@@ -49,6 +49,16 @@ static void log_ticks(sp_scale *s)
         put_tick(s, pow(10, p));
 }
 
+/* Some room at both ends, within what a double can be. */
+static void set_log(sp_scale *s, double low, double high)
+{
+    double room = 0.04 * (high - low);
+
+    s->min = pow(10, fmax(low - room, -320));
+    s->max = pow(10, fmin(high + room, 308));
+    log_ticks(s);
+}
+
 /* Room around values that are all the same. */
 static void widen(double *least, double *most)
 {
@@ -56,7 +66,7 @@ static void widen(double *least, double *most)
 
     if (*most - *least > fabs(*most) * 1e-9)
         return;
-    *least -= room;
+    *least -= *least == 0 ? 0 : room;
     *most += room;
 }
 
@@ -64,11 +74,9 @@ void sp_scale_set(sp_scale *s, double least, double most, int wanted, bool zero)
 {
     double step;
 
-    s->log = least > 0 && most / least > 100;
+    s->log = least > 0 && most > 100 * least;
     if (s->log) {
-        s->min = least * pow(least / most, 0.04);
-        s->max = most * pow(most / least, 0.04);
-        log_ticks(s);
+        set_log(s, log10(least), log10(most));
         return;
     }
     if (zero && least >= 0 && least < 0.5 * most)
@@ -95,7 +103,9 @@ double sp_scale_place(const sp_scale *s, double value)
     double share;
 
     if (s->log)
-        share = value > 0 ? log(value / s->min) / log(s->max / s->min) : -1;
+        share = value > 0
+                    ? (log(value) - log(s->min)) / (log(s->max) - log(s->min))
+                    : -1;
     else
         share = (value - s->min) / (s->max - s->min);
     return s->from + share * (s->to - s->from);

@@ -10,13 +10,19 @@
 /* ---- What is known of a run ------------------------------------------------
  */
 
+/* Result.json of a run under way is of its last checkpoint. */
+static bool is_behind(const sp_run *r)
+{
+    return sp_run_number(r, "step", NULL) < r->last_step;
+}
+
 /* A metric of the run's end, from result.json or else its last epoch. */
 static double final_of(const sp_run *r, sp_metric m)
 {
     double value = sp_run_number(r, "final", sp_metric_key(m));
     size_t count = sp_points_count(&r->epochs[m]);
 
-    if (isnan(value) && count > 0)
+    if ((isnan(value) || is_behind(r)) && count > 0)
         value = sp_points_at(&r->epochs[m])[count - 1].y;
     return value;
 }
@@ -29,9 +35,10 @@ static double best_of(const sp_run *r, sp_metric m, double *epoch)
     double best = sp_run_number(r, "best", sp_metric_key(m));
 
     *epoch = sp_run_number(r, "best", "epoch");
-    for (size_t i = 0;
-         isnan(sp_run_number(r, "best", "epoch")) && i < sp_points_count(p);
-         i++) {
+    if (!isnan(*epoch) && !is_behind(r))
+        return best;
+    best = *epoch = NAN;
+    for (size_t i = 0; i < sp_points_count(p); i++) {
         sp_xy at = sp_points_at(p)[i];
         if (isnan(best) || (sp_metric_percent(m) ? at.y > best : at.y < best)) {
             best = at.y;
@@ -72,7 +79,7 @@ static double number_of(const sp_run *r, sp_metric m)
 {
     double value = sp_run_number(r, sp_metric_key(m), NULL);
 
-    return isnan(value) ? final_of(r, m) : value;
+    return isnan(value) || is_behind(r) ? final_of(r, m) : value;
 }
 
 /* ---- Columns --------------------------------------------------------------
@@ -111,13 +118,14 @@ static void put_status(sp_text *out, const sp_run *r)
 
 static void put_reached(sp_text *out, const sp_run *r)
 {
-    double step = sp_run_number(r, "step", NULL);
-    double epochs = sp_run_number(r, "epochs", NULL);
+    double step = fmax(sp_run_number(r, "step", NULL), r->last_step);
+    double epochs =
+        fmax(sp_run_number(r, "epochs", NULL), (double)r->epoch_count);
 
-    put_number(out, isnan(step) ? r->last_step : step, SP_COUNT);
+    put_number(out, step, SP_COUNT);
     sp_text_add(out, "<br><small>");
-    put_number(out, isnan(epochs) ? (double)r->epoch_count : epochs, SP_COUNT);
-    sp_text_add(out, " epochs</small>");
+    put_number(out, epochs, SP_COUNT);
+    sp_text_add(out, " epoch%s</small>", epochs == 1 ? "" : "s");
 }
 
 static void put_final(sp_text *out, const sp_run *r)
