@@ -86,6 +86,7 @@ apply() {
 mask() {
   sed -E '/^fatal: not a git/d; s/ \(best\)//
     s/-?\bnan\b/#/g; s/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?/#/g
+    s/([| ])[-+]#/\1#/g
     s/# min # s/# s/g; s/# threads?/# threads/; s/ in [^ ]+: / in FOLDER: /
     s/(avx#|neon|base)(,|$)/isa\2/g
     s/ +/ /g; s/ $//'
@@ -216,7 +217,7 @@ guides() {
   cd "$work/readme" || exit 1
   ln -s "$sprat" build/sprat
   ln -s "$source/configs" "$source/tools" "$source/README.md" .
-  for name in README docs/low-rank docs/sharing-weights; do
+  for name in README docs/low-rank docs/sharing-weights docs/tables; do
     blocks "$source/$name.md" "$work/$name"
     apply "$work/$name"
     execute_all "$work/$name"

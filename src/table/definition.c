@@ -178,6 +178,7 @@ static void read_row(reading *r, sp_yaml *y)
     sp_mapping_read(y, &b);
     if (y->broken)
         return;
+    t->published = t->published || sp_mapping_at(&b, "paper");
     r->baselines[t->row_count] = keys.baseline;
     r->baselines_at[t->row_count] = sp_mapping_at(&b, "baseline");
     t->row_count++;

@@ -35,7 +35,8 @@ typedef struct sp_table {
     double margin, confidence; /* margin 0: no verdicts */
     sp_table_row *rows;
     size_t row_count;
-    bool compared; /* some row has a baseline */
+    bool compared;  /* some row has a baseline */
+    bool published; /* some row has a paper's value */
 } sp_table;
 
 /* Read a table file. All mistakes are found in one pass, each told as

@@ -20,16 +20,16 @@ static void put_estimate(sp_text *out, const sp_table *t, const sp_estimate *e,
 
 static void put_head(sp_text *out, const sp_table *t)
 {
-    bool pairs = t->compared, verdicts = t->margin > 0;
+    bool pairs = t->compared, verdicts = t->margin > 0, paper = t->published;
 
-    sp_text_add(out,
-                "\\begin{tabular}{lrrr%s%srrr}\n\\toprule\nsetting & $n$ & ",
-                pairs ? "r" : "", verdicts ? "l" : "");
+    sp_text_add(out, "\\begin{tabular}{lrr%s%s%srrr}\n\\toprule\n",
+                paper ? "r" : "", pairs ? "r" : "", verdicts ? "l" : "");
+    sp_text_add(out, "setting & $n$ & ");
     sp_quote_latex(out, t->metric->name);
-    sp_text_add(out,
-                " & paper &%s%s bytes a step & ratio & parameters \\\\\n"
-                "\\midrule\n",
-                pairs ? " difference &" : "", verdicts ? " verdict &" : "");
+    sp_text_add(out, " &%s%s%s bytes a step & ratio & parameters \\\\\n",
+                paper ? " paper &" : "", pairs ? " difference &" : "",
+                verdicts ? " verdict &" : "");
+    sp_text_add(out, "\\midrule\n");
 }
 
 static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
@@ -38,8 +38,10 @@ static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
     sp_text_add(out, " & %d & ", s->done);
     put_estimate(out, t, &s->value, false);
     sp_text_add(out, " & ");
-    sp_put_score(out, t, s->row->paper, false);
-    sp_text_add(out, " & ");
+    if (t->published) {
+        sp_put_score(out, t, s->row->paper, false);
+        sp_text_add(out, " & ");
+    }
     if (t->compared) {
         put_estimate(out, t, &s->difference, true);
         sp_text_add(out, " & ");

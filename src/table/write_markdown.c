@@ -25,15 +25,15 @@ static void put_n(sp_text *out, const sp_row_summary *s)
 
 static void put_head(sp_text *out, const sp_table *t)
 {
-    bool pairs = t->compared, verdicts = t->margin > 0;
+    bool pairs = t->compared, verdicts = t->margin > 0, paper = t->published;
 
-    sp_text_add(out,
-                "| setting | n | %s | paper |%s%s bytes a step | ratio | "
-                "parameters | time |\n",
-                t->metric->name, pairs ? " difference |" : "",
+    sp_text_add(out, "| setting | n | %s |%s%s%s", t->metric->name,
+                paper ? " paper |" : "", pairs ? " difference |" : "",
                 verdicts ? " verdict |" : "");
-    sp_text_add(out, "| --- | --: | --: | --: |%s%s --: | --: | --: | --: |\n",
+    sp_text_add(out, " bytes a step | ratio | parameters | time |\n");
+    sp_text_add(out, "| --- | --: | --: |%s%s%s", paper ? " --: |" : "",
                 pairs ? " --: |" : "", verdicts ? " --- |" : "");
+    sp_text_add(out, " --: | --: | --: | --: |\n");
 }
 
 static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
@@ -46,8 +46,10 @@ static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
     put_n(out, s);
     sp_text_add(out, " | ");
     put_estimate(out, t, &s->value, false);
-    sp_text_add(out, " | ");
-    sp_put_score(out, t, s->row->paper, false);
+    if (t->published) {
+        sp_text_add(out, " | ");
+        sp_put_score(out, t, s->row->paper, false);
+    }
     if (t->compared) {
         sp_text_add(out, " | ");
         put_estimate(out, t, &s->difference, true);
