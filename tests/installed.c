@@ -1,0 +1,63 @@
+/* A program outside the tree: builds with the installed headers and library
+ * alone, and trains one step of a linear classifier of its own. */
+#include <sprat/config.h>
+#include <sprat/nn.h>
+#include <sprat/random.h>
+#include <sprat/train.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROWS = 4, INPUTS = 6, CLASSES = 3 };
+
+static sp_err record(sp_graph *g)
+{
+    sp_tensor *x =
+        sp_input(g, "image", (sp_shape){ .n = ROWS, .c = INPUTS }, SP_F32);
+    sp_tensor *t =
+        sp_input(g, "label", (sp_shape){ .n = ROWS, .c = 1 }, SP_I32);
+    sp_tensor *y = sp_linear(g, "fc", x, (sp_linear_opt){ .out = CLASSES });
+
+    sp_output(g, "loss", sp_cross_entropy(g, y, t, 0));
+    SP_TRY(sp_compile(g));
+    for (int i = 0; i < ROWS * INPUTS; i++)
+        ((float *)x->data)[i] = (float)(i % 5) - 2;
+    for (int i = 0; i < ROWS; i++)
+        ((int *)t->data)[i] = i % CLASSES;
+    return SP_OK;
+}
+
+/* The loss before and after a small step down the gradient. */
+static void step(sp_graph *g, sp_params *p, double loss[2])
+{
+    sp_run run = { .n = ROWS, .t = 1, .train = true, .weight = 1.0 / ROWS };
+    float *value = sp_params_values(p), *grad = sp_params_grads(p);
+
+    sp_forward(g, &run);
+    loss[0] = sp_loss(g, &run);
+    sp_backward(g, &run, NULL, NULL);
+    for (size_t i = 0; i < sp_params_count(p); i++)
+        value[i] -= 0.01f * grad[i];
+    sp_forward(g, &run);
+    loss[1] = sp_loss(g, &run);
+}
+
+int main(void)
+{
+    sp_registry *r = sp_registry_new();
+    sp_params *p = sp_params_new();
+    sp_graph *g = sp_graph_new(p, (sp_graph_opt){ .train = true });
+    double loss[2] = { 0, 0 };
+    int ok = r && sp_registry_find(r, "model", "resnet") && sp_op_at(0);
+
+    if (!ok || record(g) != SP_OK) {
+        fprintf(stderr, "installed: %s\n", sp_last_error());
+        return EXIT_FAILURE;
+    }
+    sp_params_init(p, 1);
+    step(g, p, loss);
+    printf("loss %.6f, after a step %.6f\n", loss[0], loss[1]);
+    sp_graph_free(g);
+    sp_params_free(p);
+    sp_registry_free(r);
+    return loss[1] < loss[0] ? EXIT_SUCCESS : EXIT_FAILURE;
+}
