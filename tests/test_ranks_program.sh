@@ -99,6 +99,27 @@ check_run() {
     fault "want no bytes over MPI on one rank"
 }
 
+# The ranks' timelines are one, on one clock, and every other file has every
+# step once, when a rank was killed on the way, and on fewer ranks in the end.
+check_trace() {
+  local check=$shim
+  begin run 3 train text.yaml log.trace=true log.trace_steps=30 log.csv=true \
+    log.tensorboard=true
+  kill -9 "$(rank_of $mpi 1)"
+  wait $mpi
+  [ $? -ne 0 ] || fault "want a status that is not 0"
+  job 0 -n 3 "$sprat" resume run train.max_steps=40 log.trace_steps=100
+  "$check" run/trace.json 3 1 40 >out 2>err || fault "the trace of 3 ranks"
+  job 0 -n 2 "$sprat" resume run train.max_steps=60
+  "$check" run/trace.json 2 41 60 | grep -v 'rank that is not there' >out &&
+    fault "the trace goes on wrongly"
+  said run/log.txt 'trace .* steps?, .* to 40, on 3 ranks whose clocks agree to' \
+    'trace .* 20 steps, 41 to 60, on 2 ranks' \
+    'rank 1 .*computing .*waiting .*last at [0-9]+ of [0-9]+, by'
+  cut -d, -f2 run/steps.csv | tail -n +2 | diff - <(seq 60) >out ||
+    fault "steps.csv: want each step once"
+}
+
 # What ranks must have in common is compared before step 0.
 check_differ() {
   job 2 -n 1 "$sprat" train tiny.yaml --run a : -n 1 "$sprat" check tiny.yaml

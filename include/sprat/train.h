@@ -63,6 +63,8 @@ typedef struct sp_log_cfg {
     int every;    /* steps between lines of metrics.jsonl and of the terminal */
     bool tensors; /* tensors.jsonl: what becomes of each parameter */
     bool csv, tensorboard; /* metrics.jsonl in other forms, too */
+    bool trace;            /* trace.json: a timeline of ... */
+    int trace_steps;       /* ... the first steps of each call */
 } sp_log_cfg;
 
 /* ---- Training ---------------------------------------------------------- */

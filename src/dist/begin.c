@@ -53,6 +53,7 @@ static sp_pending *begin(sp_comm *c, sp_on on, sp_pending what)
     what.on = on;
     what.rank = c->group[on.group].rank;
     what.ranks = c->group[on.group].ranks;
+    what.watch = c->watch;
     return c->carrier->begin(c->team, &what);
 }
 

@@ -185,6 +185,12 @@ void sp_comm_timeout(sp_comm *c, double seconds)
         c->timeout = seconds;
 }
 
+void sp_comm_follow(sp_comm *c, const sp_comm_watch *w)
+{
+    if (c)
+        c->watch = w;
+}
+
 void sp_comm_piece(sp_comm *c, size_t bytes)
 {
     assert(bytes <= SP_PIECE && "scratch is made for no more");

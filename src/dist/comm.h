@@ -73,6 +73,30 @@ int sp_launched(const char **variable);
  * is under way. */
 const sp_ledger *sp_comm_ledger(const sp_comm *c);
 
+/* An operation that is done, as this rank has seen it; times in seconds of the
+ * monotonic clock. */
+typedef struct sp_comm_done {
+    sp_on on;
+    int leader;     /* the group's lowest rank, among all */
+    int64_t number; /* among those of the group and channel, on all its ranks
+                       the same; -1: it was between two ranks */
+    double begun;   /* when it was begun, ... */
+    double taken;   /* ... its first message could go, and ... */
+    double ended;
+    int64_t bytes; /* handed to MPI by this rank */
+} sp_comm_done;
+
+/* Who follows operations. `done` is called by the thread that carries them out,
+ * in the order in which they end. */
+typedef struct sp_comm_watch {
+    void (*done)(void *arg, const sp_comm_done *d);
+    void *arg;
+} sp_comm_watch;
+
+/* Let `w`, which must last, follow all operations that are begun from here on;
+ * NULL: nobody. In a job of one there is nothing to follow. */
+void sp_comm_follow(sp_comm *c, const sp_comm_watch *w);
+
 /* ---- Operations -------------------------------------------------------- */
 
 /* An operation under way (MPI's request); NULL: it could not be begun, which

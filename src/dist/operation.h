@@ -56,6 +56,8 @@ struct sp_pending {
     size_t bytes;    /* of x; of each rank's part in a gather; at own */
     const size_t *sizes, *offsets; /* gather of packets */
     sp_adder add;                  /* what comes in round 0; else NULL */
+    const sp_comm_watch *watch;    /* who follows it; NULL: nobody */
+    double begun, taken;           /* for that: see sp_comm_done */
     char beat[2];                  /* the payload of a barrier's messages, sent
                                       and received: none of it matters */
 

@@ -179,6 +179,7 @@ static sp_pending *team_begin(sp_team *t, const sp_pending *what)
 
         *p = *what;
         p->under = under;
+        p->begun = p->watch ? sp_moment() : 0;
         queue(t, p);
     }
     pthread_mutex_unlock(&t->lock);

@@ -34,6 +34,7 @@ struct sp_comm {
     char host[SP_HOST_ROOM];
     double timeout;
     size_t piece;
+    const sp_comm_watch *watch; /* of operations to come; NULL: nobody */
     atomic_bool agreed; /* see sp_agreed(); any thread may begin operations */
     sp_members group[SP_GROUPS];
     int *lowest;                 /* of all ranks: the lowest of those with whom

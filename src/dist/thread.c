@@ -102,10 +102,26 @@ void sp_team_break(sp_team *t, sp_err e)
     pthread_cond_broadcast(&t->change);
 }
 
+/* With the lock: when the operation is waited for, it was told. */
+static void tell(const sp_team *t, const sp_pending *p)
+{
+    sp_comm_done d = { .on = p->on,
+                       .leader = t->comm->group[p->on.group].world[0],
+                       .number = p->script->swaps ? -1 : p->number,
+                       .begun = p->begun,
+                       .taken = p->taken,
+                       .ended = sp_moment(),
+                       .bytes = p->count.bytes };
+
+    p->watch->done(p->watch->arg, &d);
+}
+
 static void finish(sp_team *t, sp_pending *p, sp_err e)
 {
     sp_ledger_entry *entry = &t->comm->ledger.use[p->on.use];
 
+    if (p->watch && e == SP_OK)
+        tell(t, p);
     entry->calls += p->count.calls;
     entry->bytes += p->count.bytes;
     entry->net += p->count.net;
@@ -136,6 +152,7 @@ static void take_up(sp_team *t)
         end = &p->next;
         if (!p->script->swaps)
             t->lanes_under_way[lane]++;
+        p->taken = p->watch ? sp_moment() : 0;
         sp_progress_begin(p);
     }
     t->last = &t->begun;

@@ -70,6 +70,9 @@ void sp_exchange_ready(void *exchange, sp_param *p);
  * in status->failed: they then call sp_agree() once, as those have. */
 SP_MUST sp_err sp_exchange_end(sp_exchange *x, sp_status *status);
 
+/* Let `trace` have the spans of encoding and decoding; NULL: nobody. */
+void sp_exchange_trace(sp_exchange *x, sp_trace *trace);
+
 /* Whether the sum is not to be clipped, since each rank has clipped. */
 bool sp_exchange_clips(const sp_exchange *x);
 

@@ -44,6 +44,12 @@ void sp_exchange_seconds(const sp_exchange *x, double *compress, double *wait)
     *wait = x->waited;
 }
 
+void sp_exchange_trace(sp_exchange *x, sp_trace *trace)
+{
+    if (x->packets)
+        sp_packets_trace(x->packets, trace);
+}
+
 double sp_exchange_density(const sp_exchange *x)
 {
     if (!sp_exchange_rule(x)->density || x->ratio < 0)

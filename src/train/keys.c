@@ -93,6 +93,10 @@ static const sp_key log_keys[] = {
       "metrics.jsonl as tables, too: metrics.csv, steps.csv, times.csv", NULL },
     { "tensorboard", SP_BOOL, LOG(tensorboard), "false", 0, 0,
       "metrics.jsonl as an event file, too, in tensorboard/", NULL },
+    { "trace", SP_BOOL, LOG(trace), "false", 0, 0,
+      "trace.json: a timeline of steps on all ranks", NULL },
+    { "trace_steps", SP_INT, LOG(trace_steps), "20", 1, 10000,
+      "steps in it, from where the run begins or goes on", NULL },
 };
 
 const sp_section sp_model_section = {

@@ -18,6 +18,20 @@ typedef struct job {
     const sp_bucket *b;
 } job;
 
+void sp_packets_trace(sp_packets *p, sp_trace *trace) { p->trace = trace; }
+
+void sp_bucket_spent(sp_packets *p, const sp_bucket *b, const char *what,
+                     double begin)
+{
+    p->seconds += sp_now() - begin;
+    sp_trace_span(p->trace,
+                  &(sp_span_of){ .kind = SP_SPAN_COMPRESS,
+                                 .name = what,
+                                 .of = p->args.slots[p->order[b->first]].name,
+                                 .begin = begin,
+                                 .bytes = (double)b->size });
+}
+
 static bool gathers(const sp_packets *p)
 {
     return p->args.compressor->combine[p->round] == SP_GATHER;
@@ -110,7 +124,7 @@ static void encode(sp_packets *p, sp_bucket *b)
                     &(job){ .p = p, .b = b });
     encode_large(p, b);
     pack(p, b, table);
-    p->seconds += sp_now() - start;
+    sp_bucket_spent(p, b, "encode", start);
 }
 
 /* ---- Rounds -------------------------------------------------------------- */

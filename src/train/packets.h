@@ -6,6 +6,7 @@
 
 #include "dist/comm.h"
 #include "sprat/compress.h"
+#include "train/trace.h"
 
 enum {
     SP_SIZE_BYTES = 4, /* of a gathered packet's size, which travels before
@@ -59,6 +60,9 @@ void sp_packets_add(sp_packets *p, size_t i);
  * added are the sums then. Collective over the group.
  * Errors: SP_EPEER, SP_EFORMAT naming rank and parameter, SP_ENOMEM. */
 SP_MUST sp_err sp_packets_wait(sp_packets *p);
+
+/* Let `trace` have the spans of encoding and decoding; NULL: nobody. */
+void sp_packets_trace(sp_packets *p, sp_trace *trace);
 
 sp_packet_bytes sp_packets_sums(const sp_packets *p);
 

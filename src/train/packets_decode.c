@@ -118,6 +118,6 @@ sp_err sp_bucket_decode(sp_packets *p, const sp_bucket *b, const sp_arrived *a)
     double start = sp_now();
     sp_err e = decode(&j);
 
-    p->seconds += sp_now() - start;
+    sp_bucket_spent(p, b, "decode", start);
     return e;
 }

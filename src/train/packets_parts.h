@@ -51,7 +51,8 @@ struct sp_packets {
     bool travels_dense;
     int round;
     double seconds;
-    sp_err begun; /* the first error of encoding */
+    sp_trace *trace; /* NULL: none */
+    sp_err begun;    /* the first error of encoding */
 
     sp_room area; /* packets of this rank */
     size_t area_used;
@@ -63,6 +64,11 @@ struct sp_packets {
     size_t *at;     /* of each rank of a window, where slots' packets begin */
     sp_err *failed; /* of each slot, to decode it */
 };
+
+/* A span of work on a bucket that began at `begin` has ended: count and trace
+ * it. */
+void sp_bucket_spent(sp_packets *p, const sp_bucket *b, const char *what,
+                     double begin);
 
 /* Room for `size` bytes; what was in it is lost when it has to grow. Errors:
  * SP_ENOMEM. */

@@ -16,6 +16,7 @@
 #include "train/frobenius.h"
 #include "train/lowrank.h"
 #include "train/prune.h"
+#include "train/trace.h"
 
 /* A configuration, by its sections' types. Pointers into the sp_config. */
 typedef struct sp_settings {
@@ -80,6 +81,7 @@ typedef struct sp_session {
     sp_across across; /* sums for dist.sync_bn; sum NULL: there are none */
     sp_err lost;      /* what has become of them */
     const struct sp_watch *watch; /* of training's runs; NULL: nobody */
+    sp_trace *trace;              /* of training's steps; NULL: none */
 } sp_session;
 
 /* What to open. */

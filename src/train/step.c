@@ -102,6 +102,14 @@ static sp_err not_finite(sp_session *s, const sp_batch *b, int64_t step,
                 fabs(r->loss), fabs(r->norm))); /* NaN has no sign */
 }
 
+static void trace(const sp_session *s, sp_span_kind kind, const char *name,
+                  double begin, double end)
+{
+    sp_trace_span(s->trace,
+                  &(sp_span_of){
+                      .kind = kind, .name = name, .begin = begin, .end = end });
+}
+
 /* Forward and backward over this rank's rows, which may be none: its gradients
  * are 0 then. They leave in the last pass. */
 static void passes(sp_session *s, const sp_batch *b, int64_t step,
@@ -118,9 +126,11 @@ static void passes(sp_session *s, const sp_batch *b, int64_t step,
         r->loss += sp_loss(s->train.graph, &run);
         r->correct += count_correct(s, run.n);
         middle = sp_now();
+        trace(s, SP_SPAN_PASS, "forward", start, middle);
         sp_backward(s->train.graph, &run,
                     last && s->exchange ? sp_exchange_ready : NULL,
                     s->exchange);
+        trace(s, SP_SPAN_PASS, "backward", middle, sp_now());
         r->forward_s += middle - start;
         r->backward_s += sp_now() - middle;
         first += s->train.rows;
@@ -136,8 +146,10 @@ static sp_err exchange(sp_session *s, const sp_step_at *at, sp_step_result *r)
                          .stop = at->stop,
                          .save = at->save,
                          .not_finite = !isfinite(r->loss) };
+    double start = sp_now();
 
     SP_TRY(sp_exchange_end(s->exchange, &status));
+    trace(s, SP_SPAN_EXCHANGE, "exchange", start, sp_now());
     r->loss = status.loss;
     r->correct = (size_t)status.correct;
     r->stop = status.stop > 0;
@@ -198,6 +210,7 @@ sp_err sp_train_step(sp_session *s, const sp_batch *b, const sp_step_at *at,
         sp_prune_keep(s->params, s->threads);
     sp_carry_advance(&s->train.carry);
     r.optim_s = sp_now() - start;
+    trace(s, SP_SPAN_OPTIM, "optimizer", start, sp_now());
     *out = r;
     return SP_OK;
 }

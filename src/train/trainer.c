@@ -47,6 +47,7 @@ void sp_trainer_close(sp_trainer *t)
     sp_loader_free(t->loader);
     sp_metrics_close(&t->metrics);
     sp_tensors_close(&t->tensors);
+    sp_trace_free(t->trace);
     sp_console_close(&t->console);
     sp_rundir_close(&t->dir);
     sp_session_close(&t->session);
@@ -129,6 +130,7 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
     sp_trainer_lap(t);
     t->save = false;
     SP_TRY(sp_agree(t->job->comm, sp_rundir_present(&t->dir)));
+    SP_TRY(sp_trainer_trace_write(t)); /* what the checkpoint is behind */
     SP_TRY(sp_checkpoint_save(&(sp_checkpoint_args){
         .run = t->dir.path,
         .session = &t->session,
@@ -147,6 +149,9 @@ sp_err sp_trainer_save(sp_trainer *t, bool best)
                         sp_last_error());
     t->saved = sp_now();
     t->state.times[SP_TIME_CHECKPOINT] += t->saved - start;
+    sp_trace_span(t->trace, &(sp_span_of){ .kind = SP_SPAN_SAVE,
+                                           .name = "checkpoint",
+                                           .begin = start });
     sp_trainer_lap(t);
     return SP_OK;
 }
@@ -332,6 +337,9 @@ static sp_err next_batch(sp_trainer *t, sp_batch *b, sp_err *failed)
     sp_err e = sp_loader_next(t->loader, b);
 
     t->state.times[SP_TIME_DATA] += sp_now() - start;
+    sp_trace_span(
+        t->trace,
+        &(sp_span_of){ .kind = SP_SPAN_DATA, .name = "data", .begin = start });
     *failed = SP_OK;
     if (e == SP_OK || !several(t))
         return e;
@@ -351,10 +359,12 @@ static sp_err train_epoch(sp_trainer *t)
     while (!sp_trainer_ended(t)) {
         if (several(t) ? t->stop : sp_trainer_must_stop(t))
             return sp_trainer_stop(t);
+        sp_trainer_trace_step(t);
         SP_TRY(next_batch(t, &b, &failed));
         if (b.end)
             return SP_OK;
         SP_TRY(one_step(t, &b, failed));
+        SP_TRY(sp_trainer_trace_stepped(t));
         /* At the end of an epoch the checkpoint waits for the evaluation. */
         if (!b.last && !sp_trainer_ended(t) && checkpoint_due(t))
             SP_TRY(sp_trainer_save(t, false));
@@ -362,14 +372,10 @@ static sp_err train_epoch(sp_trainer *t)
     return SP_OK;
 }
 
-sp_err sp_trainer_run(sp_trainer *t)
+static sp_err run(sp_trainer *t)
 {
     sp_err e;
 
-    t->begun = sp_now();
-    if (!sp_trainer_complete(t))
-        SP_TRY(
-            sp_loader_seek(t->loader, t->state.epoch, (size_t)t->state.batch));
     while (!sp_trainer_complete(t)) {
         SP_TRY(sp_trainer_switch(t));
         SP_TRY(sp_trainer_round(t));
@@ -381,4 +387,14 @@ sp_err sp_trainer_run(sp_trainer *t)
     sp_trainer_unswitched(t);
     e = sp_trainer_test(t);
     return e == SP_ESTOPPED ? sp_trainer_stop(t) : e;
+}
+
+sp_err sp_trainer_run(sp_trainer *t)
+{
+    t->begun = sp_now();
+    if (sp_trainer_complete(t))
+        return run(t);
+    SP_TRY(sp_loader_seek(t->loader, t->state.epoch, (size_t)t->state.batch));
+    SP_TRY(sp_trainer_trace_open(t));
+    return sp_trainer_trace_end(t, run(t));
 }

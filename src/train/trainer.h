@@ -21,6 +21,7 @@ typedef struct sp_trainer {
     sp_rundir dir;
     sp_metrics metrics;
     sp_tensors tensors;
+    sp_trace *trace; /* NULL: none */
     sp_console console;
     sp_loader *loader;
     sp_train_state state;
@@ -68,6 +69,16 @@ bool sp_trainer_complete(const sp_trainer *t);
 /* Train from t->state to the end. Errors: SP_ESTOPPED after saving,
  * SP_ENUMERIC, those of reading data and writing files. */
 SP_MUST sp_err sp_trainer_run(sp_trainer *t);
+
+/* The timeline, where one is asked for (trainer_trace.c): begin it; say that a
+ * step begins or has ended; write what is kept; and end it, handing on the
+ * error `e` with which training has ended. All but the steps are collective.
+ * Errors: those of sp_trace_open(), sp_trace_write() and sp_trace_end(). */
+SP_MUST sp_err sp_trainer_trace_open(sp_trainer *t);
+void sp_trainer_trace_step(sp_trainer *t);
+SP_MUST sp_err sp_trainer_trace_stepped(sp_trainer *t);
+SP_MUST sp_err sp_trainer_trace_write(sp_trainer *t);
+SP_MUST sp_err sp_trainer_trace_end(sp_trainer *t, sp_err e);
 
 /* Save the present state as a checkpoint, and remove those that train.keep
  * does not spare. */

@@ -31,10 +31,17 @@ bool sp_trainer_scores(const sp_trainer *t, sp_part part)
 
 static sp_err score(sp_trainer *t, sp_part part, sp_scores *out)
 {
+    double start = sp_now();
+    sp_err e;
+
     *out = (sp_scores){ 0, NAN, NAN, NAN, NAN };
     if (!sp_trainer_scores(t, part))
         return SP_OK;
-    return sp_evaluate(&t->session, part, sp_trainer_must_stop, t, out);
+    e = sp_evaluate(&t->session, part, sp_trainer_must_stop, t, out);
+    sp_trace_span(t->trace, &(sp_span_of){ .kind = SP_SPAN_EVALUATE,
+                                           .name = sp_part_name(part),
+                                           .begin = start });
+    return e;
 }
 
 sp_err sp_trainer_evaluate(sp_trainer *t, sp_epoch_line *line)
