@@ -126,25 +126,50 @@ try() {
   echo "$1: $n of $count calls, $fault_kind"
 }
 
-# A command that only reads: it fails or says the same, and changes nothing.
+# reads KIND STATUSES COMMAND...: one that only reads: it says the same, or ends
+# with one of these and a message; the run stays as it was.
 reads() {
-  local fault_kind=$1 count=$2 k n=0
+  local fault_kind=$1 statuses=$2 count k n=0
   shift 2
+  count=$(count "$fault_kind" "$@")
   plain "$@" || fault "without a fault: $*"
   cp out told
   for k in $(chosen "$count"); do
     broken "$fault_kind:$k" "$@"
     check_end
+    [[ " 0 $statuses " == *" $status "* ]] || fault "$what: status $status"
     [ $status -ne 0 ] || cmp -s out told || fault "$what: says another thing"
     n=$((n + 1))
   done
-  [ "$(find whole -type f -exec sha256sum {} + | sort)" = "$whole" ] ||
-    fault "$1: has changed the run"
+  [ "$(state whole)" = "$whole" ] || fault "$1: has changed the run"
+  echo "$1: $n of $count calls, $fault_kind"
+}
+
+# makes KIND FILE COMMAND...: one that writes a file, which is whole or absent.
+makes() {
+  local fault_kind=$1 file=$2 count k n=0
+  shift 2
+  count=$(count "$fault_kind" "$@")
+  mv "$file" wanted
+  for k in $(chosen "$count"); do
+    broken "$fault_kind:$k" "$@"
+    check_end
+    if [ -e "$file" ]; then
+      cmp -s "$file" wanted || fault "$what: another file"
+    elif [ $status -eq 0 ]; then
+      fault "$what: status 0, but no file"
+    fi
+    rm -f "$file"
+    [ ! -e "$file.tmp" ] || fault "$what: $file.tmp is left"
+    n=$((n + 1))
+  done
+  [ "$(state whole)" = "$whole" ] || fault "$1: has changed the run"
   echo "$1: $n of $count calls, $fault_kind"
 }
 
 plain train tiny.yaml --run whole || fault "the run itself"
-whole=$(find whole -type f -exec sha256sum {} + | sort)
+whole=$(state whole)
+plain export whole -o whole.npz || fault "its export"
 
 begin=(train tiny.yaml --run run)
 files=$(count files "${begin[@]}")
@@ -168,6 +193,12 @@ for kind in files full die; do
 done
 try memory "$memory" resume run
 
-reads files "$(count files eval whole)" eval whole
-reads memory "$(count memory eval whole)" eval whole
+for kind in files memory; do
+  reads $kind '1 2' eval whole
+  reads $kind 2 compare whole whole
+  makes $kind page.html report whole -o page.html
+  makes $kind mine.npz export whole -o mine.npz
+  makes $kind mine.onnx export whole -o mine.onnx
+  makes $kind mine.safetensors import whole.npz tiny.yaml -o mine.safetensors
+done
 [ $failed -eq 0 ]

@@ -15,6 +15,10 @@ static int compare(const sp_args *a)
 
     if (e != SP_OK)
         return sp_refuse(e);
+    /* What nobody was told is no answer, and not the one that they differ;
+     * main() says why. */
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return SP_EXIT_USAGE;
     return differ ? SP_EXIT_FAILED : SP_EXIT_DONE;
 }
 
