@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "fixture.h"
 #include "table/definition.h"
 
@@ -226,6 +227,32 @@ START_TEST(no_such_file)
 }
 END_TEST
 
+static void documented(const char *text, const char *key)
+{
+    char cell[64];
+
+    snprintf(cell, sizeof cell, "`%s`", key);
+    ck_assert_msg(strstr(text, cell), "%s is not in docs/tables.md", key);
+}
+
+START_TEST(every_key_is_documented)
+{
+    static const sp_section *const sections[] = { &sp_table_section,
+                                                  &sp_table_row_section };
+    uint8_t *text = NULL;
+    size_t size;
+
+    ck_assert_int_eq(sp_file_read(SP_TABLES_MD, 1 << 20, &text, &size), SP_OK);
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < sections[i]->key_count; k++)
+            documented((const char *)text, sections[i]->keys[k].name);
+    documented((const char *)text, "configs");
+    documented((const char *)text, "set");
+    documented((const char *)text, "rows");
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("table_read");
@@ -241,6 +268,7 @@ int main(void)
     tcase_add_test(t, of_an_absurd_size);
     tcase_add_test(t, names_become_folders);
     tcase_add_test(t, no_such_file);
+    tcase_add_test(t, every_key_is_documented);
     suite_add_tcase(s, t);
     srunner_run_all(r, CK_NORMAL);
     failures = srunner_ntests_failed(r);

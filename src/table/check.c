@@ -179,6 +179,15 @@ static sp_err check_data(const sp_queue *q, const sp_cell *first,
     return e;
 }
 
+/* It takes a while where networks are large. */
+static void announce(const sp_queue *q, const sp_table_row *row)
+{
+    if (!q->opt->terminal || sp_comm_rank(q->opt->comm) != 0)
+        return;
+    fprintf(q->opt->terminal, "check    %s\n", row->name);
+    fflush(q->opt->terminal);
+}
+
 sp_err sp_check_data(const sp_queue *q, const sp_registry *r)
 {
     mistakes m = { .first = SP_OK };
@@ -193,6 +202,7 @@ sp_err sp_check_data(const sp_queue *q, const sp_registry *r)
         SP_TRY(sp_shared_bytes(q->opt->comm, SP_USE_CHECK, &left, sizeof left));
         if (!left)
             continue;
+        announce(q, c->row);
         e = check_data(q, c, r);
         if (e != SP_OK && !sp_agreed(q->opt->comm))
             return e;
