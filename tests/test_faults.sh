@@ -23,6 +23,11 @@ optim: {lr: 0.05}
 compress: {name: dgc, warmup: [], ratio: 0.1}
 log: {every: 1, csv: true, tensorboard: true, tensors: true}
 YAML
+cat >table.yaml <<'YAML'
+configs: [tiny.yaml]
+metric: test_top1
+rows: [{name: plain, seeds: [3]}]
+YAML
 
 weights() { sha256sum <"$1/checkpoints/last/model.safetensors"; }
 
@@ -54,7 +59,8 @@ check_end() {
     *:[0-4]) ;;
     *) fault "$what: status $status" ;;
   esac
-  [ $status -eq 0 ] || [ "$fault_kind" = die ] || grep -q '^sprat: .' err ||
+  [ $status -eq 0 ] || [ "$fault_kind" = die ] ||
+    grep -qE '^(sprat|table +failed): .' out err ||
     fault "$what: status $status without a message"
 }
 
@@ -167,6 +173,29 @@ makes() {
   echo "$1: $n of $count calls, $fault_kind"
 }
 
+# tables KIND: a queue of runs: the same command goes on with what is missing.
+tables() {
+  local fault_kind=$1 count k n=0
+  rm -rf T
+  count=$(count "${fault_kind/die/files}" table table.yaml --run T)
+  for k in $(chosen "$count"); do
+    rm -rf T
+    broken "$fault_kind:$k" table table.yaml --run T
+    check_end
+    if [ $status -ne 0 ]; then
+      plain table table.yaml --run T --retry || fault "$what: cannot go on"
+    fi
+    [ "$(weights T/plain/seed-3)" = "$(weights whole)" ] ||
+      fault "$what: other weights"
+    grep -q '^| plain | 3 | 50.00 | done ' T/table.md ||
+      fault "$what: the table lacks a run"
+    [ -z "$(find T -name '*.tmp' -o -path '*/checkpoints/.*')" ] ||
+      fault "$what: something is left behind"
+    n=$((n + 1))
+  done
+  echo "table: $n of $count calls, $fault_kind"
+}
+
 plain train tiny.yaml --run whole || fault "the run itself"
 whole=$(state whole)
 plain export whole -o whole.npz || fault "its export"
@@ -200,5 +229,8 @@ for kind in files memory; do
   makes $kind mine.npz export whole -o mine.npz
   makes $kind mine.onnx export whole -o mine.onnx
   makes $kind mine.safetensors import whole.npz tiny.yaml -o mine.safetensors
+done
+for kind in files die memory; do
+  tables $kind
 done
 [ $failed -eq 0 ]

@@ -36,8 +36,9 @@ static const char stage_full[] = "full", stage_low[] = "low rank";
 
 enum {
     SEAL = sizeof seal_key - 1 + SP_HASH_HEX - 1 + sizeof seal_end - 1,
-    LIMIT = 1 << 26,     /* bytes of any sane manifest */
-    SIZE_LIMIT = 1 << 24 /* of images and class counts */
+    LIMIT = 1 << 26,      /* bytes of any sane manifest */
+    SIZE_LIMIT = 1 << 24, /* of images and class counts */
+    RANK_LIMIT = 1 << 15  /* each is looked for among all */
 };
 
 /* What the network sees, so that it can be used without the data set. */
@@ -188,14 +189,15 @@ static sp_err read_winograd(const sp_json_value *root, sp_manifest *m)
     return m->winograd ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
 }
 
-static sp_err read_size(const sp_json_value *object, const char *key, int *out)
+static sp_err read_size(const sp_json_value *object, const char *key, int most,
+                        int *out)
 {
     int64_t value;
 
     SP_TRY(sp_json_get_int(object, key, &value));
-    if (value < 1 || value > SIZE_LIMIT)
+    if (value < 1 || value > most)
         return sp_fail(SP_EFORMAT, "%s: %s is %lld, outside 1 to %d",
-                       object->where, key, (long long)value, SIZE_LIMIT);
+                       object->where, key, (long long)value, most);
     *out = (int)value;
     return SP_OK;
 }
@@ -244,7 +246,7 @@ static sp_err read_ranks(const sp_json_value *root, int64_t format,
                          sp_manifest *m)
 {
     if (format > 1) {
-        SP_TRY(read_size(root, "ranks", &m->ranks));
+        SP_TRY(read_size(root, "ranks", RANK_LIMIT, &m->ranks));
         SP_TRY(sp_json_get_bool(root, "dense", &m->dense));
         SP_TRY(read_text(root, "compressor", &m->compressor));
     } else {
@@ -290,15 +292,15 @@ static sp_err read_data(const sp_json_value *root, sp_manifest *m)
     SP_TRY(
         sp_json_get(root, m->text ? "text" : "images", SP_JSON_OBJECT, &data));
     if (!m->text) {
-        SP_TRY(read_size(data, "height", &m->h));
-        SP_TRY(read_size(data, "width", &m->w));
-        SP_TRY(read_size(data, "channels", &m->c));
+        SP_TRY(read_size(data, "height", SIZE_LIMIT, &m->h));
+        SP_TRY(read_size(data, "width", SIZE_LIMIT, &m->w));
+        SP_TRY(read_size(data, "channels", SIZE_LIMIT, &m->c));
     } else {
         SP_TRY(sp_json_get_text(data, "level", &level));
         SP_TRY(sp_json_get_int(data, "bptt", &m->bptt));
         m->chars = strcmp(level, "char") == 0;
     }
-    SP_TRY(read_size(data, "classes", &m->classes));
+    SP_TRY(read_size(data, "classes", SIZE_LIMIT, &m->classes));
     return read_names(data, m);
 }
 
