@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Weights that other programs read, and weights of theirs: trained here, then
-# the same logits in PyTorch, in ONNX by two evaluators; saved by PyTorch, then
-# the same logits here.
+# Weights that other programs read, and weights of theirs: what is refused; and
+# where PyTorch, onnx and OpenCV are, networks that were trained here give the
+# same logits in PyTorch, and as ONNX by two evaluators; those that PyTorch saved
+# give the same here.
 #   test_convert.sh SPRAT LOGITS SOURCE-FOLDER      77: skipped
 set -u
 . "$(dirname "$0")/outside.sh"
@@ -9,9 +10,38 @@ sprat=$(realpath "$1")
 logits=$(realpath "$2")
 oracle="$(realpath "$3")/tests/convert_oracle.py"
 scratch
+ulimit -c 0
+
+# refused WORDS ARGUMENT...: status 2, and says so.
+refused() {
+  local words=$1
+  shift
+  "$sprat" "$@" >out 2>err </dev/null
+  [ $? = 2 ] || fault "status is not 2: $*"
+  said err "$words"
+}
+
+write_tiny
+"$sprat" train tiny.yaml train.max_steps=1 --run tiny >out 2>err ||
+  fault "status $?: train"
+refused 'where to\? Give -o FILE' export tiny
+refused 'did you mean onnx' export tiny --as onxn -o w
+refused 'does not tell as what' export tiny -o w.onxn
+refused 'no such checkpoint' export tiny --checkpoint first -o w.npz
+refused 'there is no such folder|cannot' export nowhere -o w.npz
+refused 'cannot create' export tiny -o nowhere/w.npz
+refused 'did you mean -o|no such option' export tiny --o w.npz
+refused '-o needs a value' export tiny -o
+refused 'there is no file w.npz' import w.npz tiny.yaml -o w
+echo nothing >in.npz
+refused 'where to\? Give -o FILE' import in.npz tiny.yaml
+refused 'usage: sprat import' import in.npz -o w
+refused 'in.npz is not a safetensors file' import in.npz tiny.yaml -o w
+[ ! -e w ] && [ ! -e w.npz ] || fault "something was written"
+[ $failed = 0 ] || exit 1
+
 /usr/bin/python3 -c 'import cv2, numpy, onnx, torch' 2>err ||
   { echo "skipped: $(tail -1 err)"; exit 77; }
-ulimit -c 0
 
 cat >images.yaml <<'YAML'
 data: {name: synthetic, shape: [32, 32, 3], classes: 10, train: 48, test: 10,
