@@ -217,7 +217,7 @@ guides() {
   cd "$work/readme" || exit 1
   ln -s "$sprat" build/sprat
   ln -s "$source/configs" "$source/tools" "$source/README.md" .
-  for name in README docs/low-rank docs/sharing-weights docs/tables; do
+  for name in README docs/low-rank docs/report docs/sharing-weights docs/tables; do
     blocks "$source/$name.md" "$work/$name"
     apply "$work/$name"
     execute_all "$work/$name"

@@ -1,7 +1,6 @@
 /* sprat report. */
 #include <stdio.h>
 
-#include "report/scale.h"
 #include "sprat.h"
 #include "sprat/report.h"
 
@@ -15,7 +14,6 @@ static int report(const sp_args *a)
                         .png = sp_args_flag(a, "png"),
                         .notes = stderr };
     sp_report_told told;
-    char size[SP_WORD];
     sp_err e;
 
     if (!o.file && !o.svg && !o.png)
@@ -24,9 +22,9 @@ static int report(const sp_args *a)
     if (e != SP_OK)
         return sp_refuse(e);
     if (o.file)
-        printf("%s: %zu run%s, %zu charts, %s\n", o.file, told.runs,
+        printf("%s: %zu run%s, %zu charts, %.1f KiB\n", o.file, told.runs,
                told.runs == 1 ? "" : "s", told.charts,
-               sp_show(size, (double)told.bytes, SP_BYTES));
+               (double)told.bytes / 1024);
     if (o.svg)
         printf("%s: %zu charts as SVG\n", o.svg, told.charts);
     if (o.png)

@@ -69,7 +69,7 @@ void sp_chart_head(sp_figure *f, const char *id, const char *title,
 
 /* What all curves span; `missing` values are not finite. */
 typedef struct extent {
-    double x_most, least, most;
+    double x_least, x_most, least, most;
     size_t missing;
     bool any;
 } extent;
@@ -85,7 +85,8 @@ static void stretch(extent *e, const sp_points *p)
         }
         e->least = e->any ? fmin(e->least, at[i].y) : at[i].y;
         e->most = e->any ? fmax(e->most, at[i].y) : at[i].y;
-        e->x_most = fmax(e->x_most, at[i].x);
+        e->x_least = e->any ? fmin(e->x_least, at[i].x) : at[i].x;
+        e->x_most = e->any ? fmax(e->x_most, at[i].x) : at[i].x;
         e->any = true;
     }
 }
@@ -255,11 +256,13 @@ static void draw_leader(const end_label *l, sp_figure *f)
         sp_draw_straight(f, look, (sp_xy){ l->end.x + 6, l->end.y }, edge);
     if (f->x.to - l->end.x > 8 || fabs(l->y - l->end.y) > 2) {
         edge.x = fmax(edge.x, l->end.x + 5);
-        sp_draw_straight(f, look, edge, (sp_xy){ f->x.to + 9, l->y });
+        sp_draw_straight(f, look, edge, (sp_xy){ f->x.to + 10, l->y });
     }
 }
 
-static void draw_labels(end_label *labels, size_t count, sp_figure *f)
+/* Single points are found by their marks. */
+static void draw_labels(end_label *labels, size_t count, bool curves,
+                        sp_figure *f)
 {
     for (size_t i = 0; i < count; i++)
         labels[i].end = place(f, *last_point(labels[i].line));
@@ -267,9 +270,14 @@ static void draw_labels(end_label *labels, size_t count, sp_figure *f)
     for (size_t i = 0; i < count; i++) {
         const end_label *l = &labels[i];
         sp_shape look = { .paint = SP_RUN, .number = l->line->run };
-        draw_leader(l, f);
-        look.x = f->x.to + 11;
-        look.y = l->y + 3.8;
+        if (curves)
+            draw_leader(l, f);
+        look.x = f->x.to + 16;
+        look.y = l->y;
+        look.width = 3.2;
+        sp_draw_mark(f, look);
+        look.x += 8;
+        look.y += 3.8;
         look.width = small;
         sp_draw_label(f, look, l->text);
     }
@@ -296,7 +304,7 @@ static void draw_y_axis(sp_figure *f, sp_unit unit)
     }
 }
 
-static void draw_x_axis(sp_figure *f, const char *name)
+static void draw_x_axis(sp_figure *f, const sp_chart *c)
 {
     double y = f->y.from;
     char word[SP_WORD];
@@ -313,7 +321,7 @@ static void draw_x_axis(sp_figure *f, const char *name)
                                   .y = y + 17,
                                   .width = small,
                                   .anchor = SP_MIDDLE },
-                      sp_show_tick(word, &f->x, i, SP_PLAIN));
+                      sp_show_tick(word, &f->x, i, c->x_unit));
     }
     sp_draw_label(f,
                   (sp_shape){ .paint = SP_MUTED,
@@ -321,17 +329,23 @@ static void draw_x_axis(sp_figure *f, const char *name)
                               .y = y + 34,
                               .width = small,
                               .anchor = SP_MIDDLE },
-                  name);
+                  c->x_name);
 }
 
 static void set_scales(sp_figure *f, const sp_chart *c, const extent *e,
                        double room)
 {
+    double lack = fmax(0, c->span - (e->most - e->least));
+
     f->axes = true;
     f->x_name = c->x_name;
+    f->x_unit = c->x_unit;
     f->y_unit = c->unit;
-    sp_scale_set(&f->y, e->least, e->most, 5, c->zero);
-    sp_scale_set_exact(&f->x, 0, e->x_most > 0 ? e->x_most : 1, 7);
+    sp_scale_set(&f->y, e->least - lack / 2, e->most + lack / 2, 5, c->zero);
+    if (c->from_zero)
+        sp_scale_set_exact(&f->x, 0, e->x_most > 0 ? e->x_most : 1, 7);
+    else
+        sp_scale_set(&f->x, e->x_least, e->x_most, 7, false);
     f->x.from = LEFT;
     f->x.to = WIDTH - room;
     f->y.from = HEIGHT - BOTTOM;
@@ -369,7 +383,7 @@ static double label_room(const end_label *labels, size_t count)
 
     for (size_t i = 0; i < count; i++)
         room = fmax(room, sp_text_width(labels[i].text, small));
-    return fmin(room, LABEL_ROOM) + 16;
+    return fmin(room, LABEL_ROOM) + 29;
 }
 
 sp_err sp_chart_draw(const sp_chart *c, sp_figure *f)
@@ -388,12 +402,12 @@ sp_err sp_chart_draw(const sp_chart *c, sp_figure *f)
     set_scales(f, c, &e, label_room(labels, count));
     describe(f, c, &e);
     draw_y_axis(f, c->unit);
-    draw_x_axis(f, c->x_name);
+    draw_x_axis(f, c);
     /* Bold curves on top of the thin ones. */
     for (int bold = 0; bold < 2; bold++)
         for (size_t i = 0; i < sp_chart_count(c); i++)
             if (sp_chart_line_at(c, i)->bold == (bold == 1))
                 SP_TRY(draw_curve(sp_chart_line_at(c, i), f));
-    draw_labels(labels, count, f);
+    draw_labels(labels, count, c->from_zero, f);
     return sp_figure_check(f);
 }

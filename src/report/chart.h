@@ -14,9 +14,12 @@
 typedef struct sp_chart {
     const char *id, *title, *note; /* note: below the title, the unit in it */
     const char *x_name;
-    sp_unit unit;
-    bool zero;     /* the axis begins at 0 where that is near */
-    sp_text lines; /* sp_chart_line */
+    sp_unit unit, x_unit;
+    bool from_zero; /* the x axis is linear and begins at 0: it is time */
+    bool zero;      /* the axis begins at 0 where that is near */
+    double span;    /* the least that it spans, so that what hardly differs
+                       looks so */
+    sp_text lines;  /* sp_chart_line */
 } sp_chart;
 
 typedef struct sp_chart_line {

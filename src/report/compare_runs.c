@@ -79,16 +79,6 @@ static void find_gap(const sp_run_comparison *c, sp_score_row *row)
     }
 }
 
-/* Result.json, or while there is none the last epoch. */
-static double final_of(const sp_run *r, sp_metric m)
-{
-    size_t count = sp_points_count(&r->epochs[m]);
-
-    if (!r->root && count > 0)
-        return sp_points_at(&r->epochs[m])[count - 1].y;
-    return sp_run_number(r, "final", sp_metric_key(m));
-}
-
 static void compare_scores(sp_run_comparison *c)
 {
     for (size_t i = 0; i < sizeof scored / sizeof *scored; i++) {
@@ -97,7 +87,7 @@ static void compare_scores(sp_run_comparison *c)
                              .gap_epoch = NAN };
         bool known = false;
         for (int k = 0; k < 2; k++) {
-            row.final[k] = final_of(&c->run[k], scored[i]);
+            row.final[k] = sp_run_final(&c->run[k], scored[i]);
             row.best[k] =
                 sp_run_number(&c->run[k], "best", sp_metric_key(scored[i]));
             known |= !isnan(row.final[k]) || !isnan(row.best[k]);

@@ -307,6 +307,7 @@ static sp_err add_chart(sp_gallery *g, const plan *p, const sp_runs *runs)
                    .title = p->title,
                    .note = note,
                    .x_name = sp_x_name(runs),
+                   .from_zero = true,
                    .unit = p->unit,
                    .zero = p->zero };
     sp_err e;
@@ -356,6 +357,7 @@ static sp_err add_density_chart(sp_gallery *g, const sp_runs *runs)
                    .title = "Density",
                    .note = "share of gradient entries that are sent",
                    .x_name = sp_x_name(runs),
+                   .from_zero = true,
                    .unit = SP_PLAIN };
     bool low = false;
     sp_err e;

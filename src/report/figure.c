@@ -139,6 +139,12 @@ const char *sp_text_fit(char *out, size_t room, const char *text, double size,
 
 /* ---- Looks of runs ------------------------------------------------------- */
 
+/* Where colours begin anew, dashes and symbols begin elsewhere. */
+static int turned(int run, int by)
+{
+    return (run + run / SP_COLOURS * by) % SP_COLOURS;
+}
+
 const double *sp_dash(int dash)
 {
     static const double dashes[SP_COLOURS + 1][SP_DASH + 1] = {
@@ -155,7 +161,9 @@ const double *sp_dash(int dash)
         { 5, 5 },
     };
 
-    return dashes[dash > 0 ? (dash - 1) % SP_COLOURS + 1 : 0];
+    if (dash <= 0)
+        return dashes[0];
+    return dashes[turned(dash - 1, 3) + 1];
 }
 
 const sp_xy *sp_symbol(int number, size_t *count, bool *hollow)
@@ -169,9 +177,9 @@ const sp_xy *sp_symbol(int number, size_t *count, bool *hollow)
     };
     static const size_t counts[] = { 0, 4, 3, 4, 3 };
     int kinds = (int)(sizeof counts / sizeof *counts);
-    int kind = number % kinds;
+    int turn = turned(number, 1), kind = turn % kinds;
 
-    *hollow = number / kinds % 2 == 1;
+    *hollow = turn / kinds == 1;
     *count = counts[kind];
     return shapes[kind];
 }

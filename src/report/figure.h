@@ -66,7 +66,7 @@ typedef struct sp_figure {
     bool axes;            /* x and y tell values of places */
     const char *x_name;   /* then: "epoch"; a constant */
     sp_scale x, y;
-    sp_unit y_unit;
+    sp_unit x_unit, y_unit;
 } sp_figure;
 
 size_t sp_figure_count(const sp_figure *f);

@@ -32,8 +32,10 @@ size_t sp_gallery_count(const sp_gallery *g);
 const sp_item *sp_gallery_at(const sp_gallery *g, size_t i);
 void sp_gallery_free(sp_gallery *g);
 
-/* Add what these runs give: curves.c, bars of parts.c, maps of layers.c. */
+/* Add what these runs give: curves.c, tradeoff.c, bars of parts.c, maps of
+ * layers.c. */
 SP_MUST sp_err sp_gallery_curves(sp_gallery *g, const sp_runs *runs);
+SP_MUST sp_err sp_gallery_tradeoff(sp_gallery *g, const sp_runs *runs);
 SP_MUST sp_err sp_gallery_times(sp_gallery *g, const sp_runs *runs);
 SP_MUST sp_err sp_gallery_bytes(sp_gallery *g, const sp_runs *runs);
 SP_MUST sp_err sp_gallery_layers(sp_gallery *g, const sp_runs *runs);

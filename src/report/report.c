@@ -51,6 +51,7 @@ static sp_err write_files(const sp_gallery *g, const char *folder,
 
 static sp_err fill(sp_gallery *g, const sp_runs *runs)
 {
+    SP_TRY(sp_gallery_tradeoff(g, runs));
     SP_TRY(sp_gallery_curves(g, runs));
     SP_TRY(sp_gallery_bytes(g, runs));
     SP_TRY(sp_gallery_times(g, runs));

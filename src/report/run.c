@@ -169,3 +169,18 @@ sp_metric sp_run_score(const sp_run *r)
             return tried[i];
     return SP_NO_METRIC;
 }
+
+bool sp_run_is_ahead(const sp_run *r)
+{
+    return sp_run_number(r, "step", NULL) < r->last_step;
+}
+
+double sp_run_final(const sp_run *r, sp_metric m)
+{
+    double value = sp_run_number(r, "final", sp_metric_key(m));
+    size_t count = sp_points_count(&r->epochs[m]);
+
+    if ((isnan(value) || sp_run_is_ahead(r)) && count > 0)
+        value = sp_points_at(&r->epochs[m])[count - 1].y;
+    return value;
+}

@@ -148,6 +148,14 @@ const char *sp_run_status(const sp_run *r);
  * of the part that it was evaluated on. SP_NO_METRIC: never evaluated. */
 sp_metric sp_run_score(const sp_run *r);
 
+/* Whether metrics.jsonl is beyond result.json, as in a run under way, whose
+ * result is that of its last checkpoint. */
+bool sp_run_is_ahead(const sp_run *r);
+
+/* A metric at the run's end: from result.json, or else of its last epoch. NAN:
+ * not known. */
+double sp_run_final(const sp_run *r, sp_metric m);
+
 const char *sp_metric_key(sp_metric m);
 bool sp_metric_percent(sp_metric m); /* else the smaller the better */
 

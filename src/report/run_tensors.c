@@ -93,7 +93,7 @@ static sp_err check_list(const names *n, const sp_line *line, const char *key,
 
 static sp_err take_stats(names *n, const sp_line *line)
 {
-    const sp_json_value *weights, *grads;
+    const sp_json_value *weights = NULL, *grads = NULL;
     double step, epoch;
 
     if (!n->told)

@@ -65,9 +65,12 @@ static const char rules[] =
     "nav,.tip,figure details{display:none}"
     "section{margin-top:22px}h2{break-after:avoid}"
     "figure,tr,.warnings{break-inside:avoid}"
-    ".charts{display:block}figure{max-width:none;margin:0 0 16px}"
+    ".charts{display:block}figure{max-width:15.5cm;margin:0 0 16px}"
+    "figure.wide{max-width:none}"
     ".scroll{overflow:visible}table{font-size:8pt}"
     "th,td{padding-right:9px;white-space:normal}"
+    "th.run{white-space:nowrap}small,code{font-size:7pt}"
+    "section>.scroll>table{min-width:0}"
     "pre{white-space:pre-wrap}}";
 
 void sp_page_style(sp_text *out)
@@ -133,7 +136,7 @@ const char *sp_page_script(void)
            "if(!list.length){leave();return}\n"
            "list.sort(function(a,b){return a.p[1]-b.p[1]});\n"
            "tip.textContent='';"
-           "row(svg.dataset.name+' '+digits(+value(x,X).toFixed(2)));\n"
+           "row(svg.dataset.name+' '+show(+value(x,X).toPrecision(3),X[5]));\n"
            "list.slice(0,16).forEach(function(f){"
            "row(f.n+'  '+show(value(f.p[1],Y),Y[5]),f.c)});\n"
            "guide.setAttribute('x1',x);guide.setAttribute('x2',x);"

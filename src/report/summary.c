@@ -10,23 +10,6 @@
 /* ---- What is known of a run ------------------------------------------------
  */
 
-/* Result.json of a run under way is of its last checkpoint. */
-static bool is_behind(const sp_run *r)
-{
-    return sp_run_number(r, "step", NULL) < r->last_step;
-}
-
-/* A metric of the run's end, from result.json or else its last epoch. */
-static double final_of(const sp_run *r, sp_metric m)
-{
-    double value = sp_run_number(r, "final", sp_metric_key(m));
-    size_t count = sp_points_count(&r->epochs[m]);
-
-    if ((isnan(value) || is_behind(r)) && count > 0)
-        value = sp_points_at(&r->epochs[m])[count - 1].y;
-    return value;
-}
-
 /* The best value of a metric, and the epoch that it was reached in (NAN: not
  * known). */
 static double best_of(const sp_run *r, sp_metric m, double *epoch)
@@ -35,7 +18,7 @@ static double best_of(const sp_run *r, sp_metric m, double *epoch)
     double best = sp_run_number(r, "best", sp_metric_key(m));
 
     *epoch = sp_run_number(r, "best", "epoch");
-    if (!isnan(*epoch) && !is_behind(r))
+    if (!isnan(*epoch) && !sp_run_is_ahead(r))
         return best;
     best = *epoch = NAN;
     for (size_t i = 0; i < sp_points_count(p); i++) {
@@ -79,7 +62,7 @@ static double number_of(const sp_run *r, sp_metric m)
 {
     double value = sp_run_number(r, sp_metric_key(m), NULL);
 
-    return isnan(value) || is_behind(r) ? final_of(r, m) : value;
+    return isnan(value) || sp_run_is_ahead(r) ? sp_run_final(r, m) : value;
 }
 
 /* ---- Columns --------------------------------------------------------------
@@ -136,7 +119,7 @@ static void put_final(sp_text *out, const sp_run *r)
         sp_text_add(out, "–");
         return;
     }
-    put_number(out, final_of(r, m), unit_of(m));
+    put_number(out, sp_run_final(r, m), unit_of(m));
     sp_text_add(out, "<br><small>%s</small>", score_name(m));
 }
 
@@ -185,7 +168,7 @@ static void put_test(sp_text *out, const sp_run *r)
     if (test == SP_NO_METRIC)
         sp_text_add(out, "–");
     else
-        put_number(out, final_of(r, test), unit_of(test));
+        put_number(out, sp_run_final(r, test), unit_of(test));
 }
 
 static void put_packet(sp_text *out, const sp_run *r)
@@ -205,7 +188,9 @@ static void put_ratio(sp_text *out, const sp_run *r)
 
 static void put_seconds(sp_text *out, const sp_run *r)
 {
-    put_number(out, sp_run_number(r, "seconds", NULL), SP_SECONDS);
+    double seconds = sp_run_number(r, "seconds", NULL);
+
+    put_number(out, sp_run_is_ahead(r) ? NAN : seconds, SP_SECONDS);
 }
 
 static void put_items(sp_text *out, const sp_run *r)

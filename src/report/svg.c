@@ -192,10 +192,11 @@ static void put_axes(sp_text *out, const sp_figure *f)
     if (!f->axes)
         return;
     sp_text_add(out, " data-name=\"%s\"", f->x_name);
-    sp_text_add(out,
-                " data-x=\"%g %g %.9g %.9g\" data-y=\"%g %g %.9g %.9g %d %d\"",
-                x->from, x->to, x->min, x->max, y->from, y->to, y->min, y->max,
-                y->log ? 1 : 0, (int)f->y_unit);
+    sp_text_add(
+        out,
+        " data-x=\"%g %g %.9g %.9g %d %d\" data-y=\"%g %g %.9g %.9g %d %d\"",
+        x->from, x->to, x->min, x->max, x->log ? 1 : 0, (int)f->x_unit, y->from,
+        y->to, y->min, y->max, y->log ? 1 : 0, (int)f->y_unit);
 }
 
 static void put_shapes(sp_text *out, const sp_figure *f)
