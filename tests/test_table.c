@@ -363,6 +363,35 @@ START_TEST(paths_are_the_same_that_lead_to_one_place)
 }
 END_TEST
 
+/* Two epochs of 10 and 30 steps: (10 x 8 + 30 x 4) / 40 = 5, and of floats
+ * (10 x 40 + 30 x 20) / 40 = 25. */
+START_TEST(what_a_run_has_sent)
+{
+    static const char lines[] =
+        "{\"kind\":\"step\",\"step\":5,\"packet_bytes\":1000}\n"
+        "{\"kind\":\"epoch\",\"step\":10,\"packet_bytes\":8,"
+        "\"dense_bytes\":40}\n"
+        "{\"kind\":\"epoch\",\"step\":40,\"packet_bytes\":4,"
+        "\"dense_bytes\":20}\n"
+        "{\"kind\":\"epoch\",\"st";
+    static const char more[] = "\n{\"kind\":\"epoch\",\"step\":50}\n";
+    sp_text all = { 0 };
+    sp_run_sent sent;
+
+    ck_assert_int_eq(sp_sent_in_run(path("run"), &sent), SP_OK);
+    ck_assert(isnan(sent.packet) && isnan(sent.dense));
+    sp_scratch_write(r.folder, "run/metrics.jsonl", lines, sizeof lines - 1);
+    ck_assert_int_eq(sp_sent_in_run(path("run"), &sent), SP_OK);
+    ck_assert_double_eq(sent.packet, 5);
+    ck_assert_double_eq(sent.dense, 25);
+    sp_text_add(&all, "%s%s", lines, more);
+    sp_scratch_write(r.folder, "run/metrics.jsonl", all.bytes, all.size);
+    sp_text_free(&all);
+    ck_assert_int_eq(sp_sent_in_run(path("run"), &sent), SP_OK);
+    ck_assert(isnan(sent.packet));
+}
+END_TEST
+
 /* Rows of made-up values, against arithmetic by hand. */
 START_TEST(rows_are_summed_up)
 {
@@ -376,18 +405,20 @@ START_TEST(rows_are_summed_up)
                    .compared = true };
     sp_cell cells[] = {
         { &rows[0], 1, NULL, NULL, SP_CELL_DONE, .value = 90,
-          .packet_bytes = 400, .dense_bytes = 400, .params = 100,
-          .seconds = 1 },
+          .packet_bytes = 400, .sent = { 400, 400 }, .dense_bytes = 400,
+          .params = 100, .seconds = 1 },
         { &rows[0], 2, NULL, NULL, SP_CELL_DONE, .value = 92,
-          .packet_bytes = 400, .dense_bytes = 400, .params = 100,
-          .seconds = 3 },
+          .packet_bytes = 400, .sent = { 400, 400 }, .dense_bytes = 400,
+          .params = 100, .seconds = 3 },
         { &rows[0], 3, NULL, NULL, SP_CELL_FAILED, .value = NAN },
         { &rows[1], 2, NULL, NULL, SP_CELL_DONE, .value = 92.5,
-          .packet_bytes = 5, .dense_bytes = 400, .params = 60, .seconds = 2 },
+          .packet_bytes = 5, .sent = { 50, 400 }, .dense_bytes = 400,
+          .params = 60, .seconds = 2 },
         { &rows[1], 1, NULL, NULL, SP_CELL_DONE, .value = 90.25,
-          .packet_bytes = 3, .dense_bytes = 400, .params = 60, .seconds = 4 },
+          .packet_bytes = 3, .sent = { 30, 400 }, .dense_bytes = 400,
+          .params = 60, .seconds = 4 },
         { &rows[1], 3, NULL, NULL, SP_CELL_DONE, .value = 10, .packet_bytes = 4,
-          .dense_bytes = 400, .params = 60, .seconds = 3 },
+          .sent = { 40, 400 }, .dense_bytes = 400, .params = 60, .seconds = 3 },
     };
     sp_cells all = { cells, 6 };
     sp_row_summary s[2];
@@ -408,6 +439,8 @@ START_TEST(rows_are_summed_up)
     ck_assert_double_eq_tol(s[1].value.mean, 192.75 / 3, 1e-12);
     ck_assert_double_eq(s[1].packet_bytes, 4);
     ck_assert_double_eq(s[1].ratio, 100);
+    ck_assert_double_eq(s[1].run_bytes, 40);
+    ck_assert_double_eq(s[1].run_ratio, 10);
     ck_assert_double_eq(s[1].params, 60);
 }
 END_TEST
@@ -434,6 +467,7 @@ int main(void)
     tcase_add_test(t, a_stop_begins_no_run);
     tcase_add_test(t, what_counts_as_the_same);
     tcase_add_test(t, paths_are_the_same_that_lead_to_one_place);
+    tcase_add_test(t, what_a_run_has_sent);
     tcase_add_test(t, rows_are_summed_up);
     suite_add_tcase(s, t);
     srunner_run_all(runner, CK_NORMAL);

@@ -19,6 +19,7 @@ static void forget(sp_cell *c)
     c->saved = false;
     c->ranks = 0;
     c->value = c->packet_bytes = c->dense_bytes = NAN;
+    c->sent = (sp_run_sent){ NAN, NAN };
     c->params = c->seconds = NAN;
 }
 
@@ -126,6 +127,7 @@ static sp_err read_scores(sp_cell *c, const sp_table *t,
     c->value = sp_metric_of(t->metric, &at);
     c->packet_bytes = last.packet_bytes;
     c->dense_bytes = last.dense_bytes;
+    SP_TRY(sp_sent_in_run(c->run, &c->sent));
     SP_TRY(sp_json_get_number(result, "params", &c->params));
     SP_TRY(sp_json_get_number(result, "seconds", &c->seconds));
     if (!isnan(c->value))

@@ -4,6 +4,7 @@
 
 #include "table/definition.h"
 #include "table/same.h"
+#include "table/sent.h"
 #include "train/state.h"
 
 typedef enum sp_cell_state {
@@ -25,6 +26,7 @@ typedef struct sp_cell {
     int ranks;    /* it was trained on; 0: not yet */
     double value; /* of the metric; all of them NAN unless it is done */
     double packet_bytes, dense_bytes; /* a step, in the last epoch */
+    sp_run_sent sent;                 /* the same over the whole run */
     double params, seconds;
 } sp_cell;
 

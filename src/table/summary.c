@@ -5,6 +5,8 @@
 
 static double dense(const sp_cell *c) { return c->dense_bytes; }
 static double packets(const sp_cell *c) { return c->packet_bytes; }
+static double run_packets(const sp_cell *c) { return c->sent.packet; }
+static double run_dense(const sp_cell *c) { return c->sent.dense; }
 static double params(const sp_cell *c) { return c->params; }
 static double seconds(const sp_cell *c) { return c->seconds; }
 
@@ -88,6 +90,10 @@ void sp_summarize(const sp_table *t, const sp_cells *cells,
         s->packet_bytes = mean(cells, row, packets);
         s->params = mean(cells, row, params);
         s->seconds = mean(cells, row, seconds);
+        s->run_bytes = mean(cells, row, run_packets);
+        s->run_ratio = (base ? mean(cells, base, run_packets)
+                             : mean(cells, row, run_dense)) /
+                       s->run_bytes;
         s->ratio =
             (base ? mean(cells, base, packets) : mean(cells, row, dense)) /
             s->packet_bytes;

@@ -13,6 +13,7 @@ typedef struct sp_row_summary {
     sp_estimate difference; /* to the baseline, over seeds that both have */
     sp_verdict verdict;
     double packet_bytes, params, seconds;
+    double run_bytes, run_ratio; /* the same over whole runs */
     double ratio; /* of the baseline's bytes to its own; without a baseline, of
                      its own uncompressed ones */
 } sp_row_summary;

@@ -45,6 +45,8 @@ static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
     sp_text_add(out, ",%s", verdict_word(s));
     put(out, s->packet_bytes);
     put(out, s->ratio);
+    put(out, s->run_bytes);
+    put(out, s->run_ratio);
     put(out, s->params);
     sp_text_add(out, ",");
     put(out, s->seconds);
@@ -67,6 +69,8 @@ static void put_cell(sp_text *out, const sp_table *t, const sp_cell *c)
     sp_text_add(out, ",,,,,,,,,");
     put(out, c->packet_bytes);
     put(out, c->dense_bytes / c->packet_bytes);
+    put(out, c->sent.packet);
+    put(out, c->sent.dense / c->sent.packet);
     put(out, c->params);
     sp_text_add(out, ",");
     sp_quote_csv(out, c->path);
@@ -76,9 +80,10 @@ static void put_cell(sp_text *out, const sp_table *t, const sp_cell *c)
 
 void sp_write_csv(sp_text *out, const sp_findings *f)
 {
-    sp_text_add(out, "kind,row,seed,state,n,metric,value,low,high,sd,paper,"
-                     "difference,difference_low,difference_high,margin,verdict,"
-                     "packet_bytes,ratio,params,run,seconds\n");
+    sp_text_add(out,
+                "kind,row,seed,state,n,metric,value,low,high,sd,paper,"
+                "difference,difference_low,difference_high,margin,verdict,"
+                "packet_bytes,ratio,run_bytes,run_ratio,params,run,seconds\n");
     for (size_t i = 0; i < f->table->row_count; i++)
         put_row(out, f->table, &f->rows[i]);
     for (size_t i = 0; i < f->cells->count; i++)

@@ -22,13 +22,14 @@ static void put_head(sp_text *out, const sp_table *t)
 {
     bool pairs = t->compared, verdicts = t->margin > 0, paper = t->published;
 
-    sp_text_add(out, "\\begin{tabular}{lrr%s%s%srrr}\n\\toprule\n",
+    sp_text_add(out, "\\begin{tabular}{lrr%s%s%srrrr}\n\\toprule\n",
                 paper ? "r" : "", pairs ? "r" : "", verdicts ? "l" : "");
     sp_text_add(out, "setting & $n$ & ");
     sp_quote_latex(out, t->metric->name);
-    sp_text_add(out, " &%s%s%s bytes a step & ratio & parameters \\\\\n",
-                paper ? " paper &" : "", pairs ? " difference &" : "",
-                verdicts ? " verdict &" : "");
+    sp_text_add(
+        out, " &%s%s%s bytes a step & ratio & of the run & parameters \\\\\n",
+        paper ? " paper &" : "", pairs ? " difference &" : "",
+        verdicts ? " verdict &" : "");
     sp_text_add(out, "\\midrule\n");
 }
 
@@ -53,6 +54,8 @@ static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
     sp_put_count(out, s->packet_bytes);
     sp_text_add(out, " & ");
     sp_put_ratio(out, s->ratio);
+    sp_text_add(out, " & ");
+    sp_put_ratio(out, s->run_ratio);
     sp_text_add(out, " & ");
     sp_put_count(out, s->params);
     sp_text_add(out, " \\\\\n");

@@ -30,10 +30,11 @@ static void put_head(sp_text *out, const sp_table *t)
     sp_text_add(out, "| setting | n | %s |%s%s%s", t->metric->name,
                 paper ? " paper |" : "", pairs ? " difference |" : "",
                 verdicts ? " verdict |" : "");
-    sp_text_add(out, " bytes a step | ratio | parameters | time |\n");
+    sp_text_add(out,
+                " bytes a step | ratio | of the run | parameters | time |\n");
     sp_text_add(out, "| --- | --: | --: |%s%s%s", paper ? " --: |" : "",
                 pairs ? " --: |" : "", verdicts ? " --- |" : "");
-    sp_text_add(out, " --: | --: | --: | --: |\n");
+    sp_text_add(out, " --: | --: | --: | --: | --: |\n");
 }
 
 static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
@@ -62,6 +63,8 @@ static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
     sp_put_count(out, s->packet_bytes);
     sp_text_add(out, " | ");
     sp_put_ratio(out, s->ratio);
+    sp_text_add(out, " | ");
+    sp_put_ratio(out, s->run_ratio);
     sp_text_add(out, " | ");
     sp_put_count(out, s->params);
     sp_text_add(out, " | %s |\n",

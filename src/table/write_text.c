@@ -89,7 +89,7 @@ void sp_put_legend(sp_text *out, const sp_table *t)
     sp_text_add(out,
                 " Bytes are those of one rank's encoded gradients in a step of "
                 "the last epoch, counted as they are sent; the ratio is that "
-                "of %s to them.",
+                "of %s to them, there and over the whole run.",
                 t->compared ? "the baseline's" : "uncompressed ones");
     if (t->ranks > 0)
         sp_text_add(out, " %d rank%s.", t->ranks, t->ranks == 1 ? "" : "s");
