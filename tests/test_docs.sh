@@ -188,18 +188,18 @@ format() {
 }
 
 tutorials() {
-  local name
+  local name names='add-a-layer add-a-model add-a-compressor use-the-library'
   copy_sources
   cd "$tree" || exit 1
-  for name in layer model compressor; do
-    blocks "docs/add-a-$name.md" "$work/$name"
+  for name in $names; do
+    blocks "docs/$name.md" "$work/$name"
     apply "$work/$name"
   done
   format
   build
   [ $failed = 0 ] || return
   find_library
-  for name in layer model compressor; do execute_all "$work/$name"; done
+  for name in $names; do execute_all "$work/$name"; done
   [ $failed != 0 ] || grep -qE '"test_top1": (9[5-9]|100)' \
     runs/stripes/result.json || fault "stripes were not learned"
 }
@@ -210,14 +210,15 @@ guides() {
   local name
   if [ ! -d "${SPRAT_DATA:-/nowhere}/fashion-mnist" ] &&
     [ ! -d /usr/share/datasets/fashion-mnist ]; then
-    echo "README.md, docs/low-rank.md: left out, there is no fashion-mnist"
+    echo "README.md, docs/low-rank.md, docs/tutorial.md: left out, there is" \
+      "no fashion-mnist"
     return
   fi
   mkdir -p "$work/readme/build"
   cd "$work/readme" || exit 1
   ln -s "$sprat" build/sprat
   ln -s "$source/configs" "$source/tools" "$source/README.md" .
-  for name in README docs/low-rank docs/report docs/sharing-weights docs/tables; do
+  for name in README docs/low-rank docs/report docs/sharing-weights docs/tables docs/tutorial; do
     blocks "$source/$name.md" "$work/$name"
     apply "$work/$name"
     execute_all "$work/$name"

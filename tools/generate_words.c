@@ -54,6 +54,7 @@ sp_word sp_word_of_flag(const sp_flag *f, const char **choices)
     } known[] = {
         { "checkpoint", "last best start" },
         { "split", "train valid test" },
+        { "as", "safetensors npz onnx" },
     };
 
     *choices = NULL;

@@ -1,9 +1,6 @@
-/* A program outside the tree: builds with the installed headers and library
- * alone, and trains one step of a linear classifier of its own. */
-#include <sprat/config.h>
+/* The engine by itself: records a linear classifier, and trains it by hand for
+ * one step down the gradient. */
 #include <sprat/nn.h>
-#include <sprat/random.h>
-#include <sprat/train.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,7 +23,7 @@ static sp_err record(sp_graph *g)
     return SP_OK;
 }
 
-/* The loss before and after a small step down the gradient. */
+/* The loss before and after a small step. */
 static void step(sp_graph *g, sp_params *p, double loss[2])
 {
     sp_run run = { .n = ROWS, .t = 1, .train = true, .weight = 1.0 / ROWS };
@@ -43,14 +40,12 @@ static void step(sp_graph *g, sp_params *p, double loss[2])
 
 int main(void)
 {
-    sp_registry *r = sp_registry_new();
     sp_params *p = sp_params_new();
     sp_graph *g = sp_graph_new(p, (sp_graph_opt){ .train = true });
     double loss[2] = { 0, 0 };
-    int ok = r && sp_registry_find(r, "model", "resnet") && sp_op_at(0);
 
-    if (!ok || record(g) != SP_OK) {
-        fprintf(stderr, "installed: %s\n", sp_last_error());
+    if (!p || !g || record(g) != SP_OK) {
+        fprintf(stderr, "engine: %s\n", sp_last_error());
         return EXIT_FAILURE;
     }
     sp_params_init(p, 1);
@@ -58,6 +53,5 @@ int main(void)
     printf("loss %.6f, after a step %.6f\n", loss[0], loss[1]);
     sp_graph_free(g);
     sp_params_free(p);
-    sp_registry_free(r);
     return loss[1] < loss[0] ? EXIT_SUCCESS : EXIT_FAILURE;
 }
