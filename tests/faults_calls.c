@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -185,7 +186,9 @@ int __wrap_fprintf(FILE *f, const char *fmt, ...)
 
 int __wrap_fflush(FILE *f)
 {
-    if (f && stream_fails("fflush", f, __builtin_return_address(0)))
+    /* With nothing to write it cannot fail. */
+    if (f && __fpending(f) > 0 &&
+        stream_fails("fflush", f, __builtin_return_address(0)))
         return EOF;
     return __real_fflush(f);
 }

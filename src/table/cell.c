@@ -1,6 +1,7 @@
 /* What the folder of a run tells. */
 #include "table/cell.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,9 @@ static sp_err read_result(sp_cell *c, const sp_table *t,
 
     SP_TRY(sp_json_get_text(result, "status", &status));
     SP_TRY(sp_json_get_int(result, "ranks", &ranks));
+    if (ranks < 1 || ranks > INT_MAX)
+        return sp_fail(SP_EFORMAT, "%s: ranks is %lld, not 1 or more",
+                       result->where, (long long)ranks);
     c->ranks = (int)ranks;
     if (strcmp(status, "done") == 0) {
         c->state = SP_CELL_DONE;
