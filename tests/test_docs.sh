@@ -218,7 +218,7 @@ guides() {
   cd "$work/readme" || exit 1
   ln -s "$sprat" build/sprat
   ln -s "$source/configs" "$source/tools" "$source/README.md" .
-  for name in README docs/low-rank docs/report docs/sharing-weights docs/tables docs/tutorial; do
+  for name in README docs/low-rank docs/report docs/sharing-weights docs/tables docs/tutorial docs/watching; do
     blocks "$source/$name.md" "$work/$name"
     apply "$work/$name"
     execute_all "$work/$name"
