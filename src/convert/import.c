@@ -146,18 +146,18 @@ static sp_err import(sp_session *s, const sp_foreign *f, const sp_import_opt *o,
 sp_err sp_import(const sp_config *c, const sp_import_opt *o,
                  sp_import_result *out)
 {
-    sp_foreign f = { 0 };
-    sp_session s;
+    sp_session_opt opt = {
+        .eval = true, .no_init = true, .eval_rows = 1, .eval_steps = 1
+    };
+    sp_session s = { 0 };
+    sp_foreign f;
     sp_err e;
 
-    SP_TRY(sp_session_open(
-        &s, c,
-        (sp_session_opt){
-            .eval = true, .no_init = true, .eval_rows = 1, .eval_steps = 1 }));
-    e = sp_foreign_open(&f, o->file);
+    SP_TRY(sp_foreign_open(&f, o->file));
+    e = sp_session_open(&s, c, opt);
     if (e == SP_OK)
         e = import(&s, &f, o, out);
-    sp_foreign_close(&f);
     sp_session_close(&s);
+    sp_foreign_close(&f);
     return e;
 }
