@@ -60,7 +60,7 @@ START_TEST(a_tensor_is_listed)
     ck_assert_int_eq(read(&arena, BYTES(good), &t, &count), SP_OK);
     ck_assert_uint_eq(count, 1);
     ck_assert_str_eq(t->name, "w");
-    ck_assert_str_eq(t->type->name, "float32");
+    ck_assert_str_eq(t->type->numpy, "<f4");
     ck_assert_str_eq(t->storage, "7");
     ck_assert_int_eq(t->numbers, 8);
     ck_assert_int_eq(t->offset, 2);

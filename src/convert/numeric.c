@@ -56,14 +56,14 @@ static float get_int32(const uint8_t *b)
 static float get_byte(const uint8_t *b) { return (float)b[0]; }
 
 static const sp_numeric kinds[] = {
-    { "float32", "<f4", "FloatStorage", 4, get_float },
-    { "float16", "<f2", "HalfStorage", 2, get_half },
-    { "bfloat16", NULL, "BFloat16Storage", 2, get_bfloat16 },
-    { "float64", "<f8", "DoubleStorage", 8, get_double },
-    { "int64", "<i8", "LongStorage", 8, get_int64 },
-    { "int32", "<i4", "IntStorage", 4, get_int32 },
-    { "uint8", "|u1", "ByteStorage", 1, get_byte },
-    { "bool", "|b1", "BoolStorage", 1, get_byte },
+    { "<f4", "FloatStorage", 4, get_float },
+    { "<f2", "HalfStorage", 2, get_half },
+    { NULL, "BFloat16Storage", 2, get_bfloat16 },
+    { "<f8", "DoubleStorage", 8, get_double },
+    { "<i8", "LongStorage", 8, get_int64 },
+    { "<i4", "IntStorage", 4, get_int32 },
+    { "|u1", "ByteStorage", 1, get_byte },
+    { "|b1", "BoolStorage", 1, get_byte },
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };

@@ -7,8 +7,7 @@
 
 /* One kind, little endian. */
 typedef struct sp_numeric {
-    const char *name;    /* "float16" */
-    const char *numpy;   /* its `descr` in a .npy file; NULL: it has none */
+    const char *numpy;   /* its `descr` in a .npy file, "<f2"; NULL: none */
     const char *storage; /* its class in PyTorch, torch.HalfStorage */
     size_t bytes;
     float (*get)(const uint8_t *bytes); /* one of them, rounded */

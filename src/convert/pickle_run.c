@@ -155,8 +155,7 @@ static sp_err recall(machine *m, const instruction *i)
     return sp_pickle_add(m->arena, &m->stack, m->memo.at[m->number]);
 }
 
-/* Put the values from `first` on into `v`, and take them and `below` values
- * more from the stack. */
+/* Move the values from `first` on, to the top of the stack, into `v`. */
 static sp_err gather(machine *m, value *v, size_t first)
 {
     for (size_t k = first; k < m->stack.count; k++)
@@ -197,15 +196,13 @@ static sp_err tuple_to_mark(machine *m, const instruction *i)
 static sp_err append(machine *m, const instruction *i)
 {
     size_t n = (size_t)i->count;
-    value *v, *into = NULL, *taken[2];
+    value *into = NULL, *taken[2];
 
     for (size_t k = n; k-- > 0;)
         SP_TRY(pop(m, &taken[k]));
     SP_TRY(top(m, i->kind, &into));
-    for (size_t k = 0; k < n; k++) {
-        v = taken[k];
-        SP_TRY(sp_pickle_add(m->arena, &into->items, v));
-    }
+    for (size_t k = 0; k < n; k++)
+        SP_TRY(sp_pickle_add(m->arena, &into->items, taken[k]));
     return SP_OK;
 }
 
