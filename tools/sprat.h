@@ -107,7 +107,7 @@ int sp_unknown(const char *what, const char *word,
  * exit status. */
 int sp_print_json(sp_json *j);
 
-/* ---- Training (sprat_job.c) ----------------------------------------------- */
+/* ---- Training (sprat_job.c) ---------------------------------------------- */
 
 /* Let signals that ask to save and stop be noted from now on. */
 void sp_catch_signals(void);
