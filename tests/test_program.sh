@@ -314,6 +314,11 @@ check_full_disk() {
   [ $? -eq 1 ] || fault "limit of file sizes: want status 1"
   said err 'metrics.jsonl: File too large'
   expect 0 eval limited
+  (ulimit -f 24 && exec timeout 60 "$sprat" train tiny.yaml log.trace=true \
+    log.trace_steps=200 train.epochs=20 --run timeline) >out 2>err
+  [ $? -eq 1 ] || fault "limit of file sizes, with a trace: want status 1"
+  said err 'trace/rank-0000.json: File too large'
+  expect 0 eval timeline
   mkdir small
   if ! mount -t tmpfs -o size=400k tmpfs small 2>/dev/null; then
     echo "skipped: may not mount a small file system"

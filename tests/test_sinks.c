@@ -1,6 +1,4 @@
-/* The other forms of metrics.jsonl. Event files are read by a reader written
- * from the formats' specifications alone: "Protocol Buffers: Encoding",
- * TensorFlow's event.proto and summary.proto, and its notes on TFRecord. */
+/* The other forms of metrics.jsonl. */
 #include <check.h>
 #include <dirent.h>
 #include <math.h>
@@ -9,6 +7,7 @@
 #include <time.h>
 
 #include "base/files.h"
+#include "event_reader.h"
 #include "runs.h"
 #include "train/metrics.h"
 #include "train/tensors.h"
@@ -18,144 +17,6 @@ static runs r;
 static void set_up(void) { r = runs_new(); }
 
 static void tear_down(void) { runs_free(&r); }
-
-/* ---- A reader of event files --------------------------------------------- */
-
-typedef struct scalar {
-    int64_t step;
-    double time;
-    char tag[64];
-    float value;
-} scalar;
-
-enum { MOST = 4000 };
-
-typedef struct events {
-    scalar all[MOST];
-    int count, records, starts;
-    char version[32];
-} events;
-
-/* Bit by bit, from the polynomial x^32 + x^28 + ... of RFC 3720. */
-static uint32_t crc_of(const uint8_t *p, size_t n)
-{
-    uint32_t crc = 0xffffffff;
-
-    while (n-- > 0) {
-        crc ^= *p++;
-        for (int i = 0; i < 8; i++)
-            crc = crc & 1 ? crc >> 1 ^ 0x82f63b78 : crc >> 1;
-    }
-    return crc ^ 0xffffffff;
-}
-
-static uint64_t little(const uint8_t *p, int n)
-{
-    uint64_t x = 0;
-
-    for (int i = n - 1; i >= 0; i--)
-        x = x << 8 | p[i];
-    return x;
-}
-
-static void check_crc(const uint8_t *p, size_t n)
-{
-    uint32_t crc = crc_of(p, n);
-    uint32_t masked = (crc >> 15 | crc << 17) + 0xa282ead8;
-
-    ck_assert_uint_eq(little(p + n, 4), masked);
-}
-
-/* A field: its number, its number or its bytes. */
-typedef struct field {
-    int number, type;
-    uint64_t value;
-    const uint8_t *bytes;
-} field;
-
-static uint64_t varint(const uint8_t **p, const uint8_t *end)
-{
-    uint64_t x = 0;
-
-    for (int shift = 0; shift < 64; shift += 7) {
-        ck_assert(*p < end);
-        x |= (uint64_t)(**p & 127) << shift;
-        if (*(*p)++ < 128)
-            return x;
-    }
-    ck_abort_msg("a varint of more than ten bytes");
-    return 0;
-}
-
-static bool next(const uint8_t **p, const uint8_t *end, field *f)
-{
-    uint64_t tag;
-
-    if (*p == end)
-        return false;
-    tag = varint(p, end);
-    *f = (field){ .number = (int)(tag >> 3), .type = (int)(tag & 7) };
-    if (f->type == 0) {
-        f->value = varint(p, end);
-        return true;
-    }
-    ck_assert(f->type == 1 || f->type == 2 || f->type == 5);
-    f->value = f->type == 1 ? 8 : f->type == 5 ? 4 : varint(p, end);
-    ck_assert_uint_le(f->value, (uint64_t)(end - *p));
-    f->bytes = *p;
-    *p += f->value;
-    if (f->type != 2)
-        f->value = little(f->bytes, (int)f->value);
-    return true;
-}
-
-static void read_value(events *e, scalar base, const field *in)
-{
-    const uint8_t *p = in->bytes, *end = p + in->value;
-    scalar *s = &e->all[e->count++];
-    field f;
-
-    ck_assert_int_le(e->count, MOST);
-    *s = base;
-    while (next(&p, end, &f)) {
-        uint32_t bits = (uint32_t)f.value;
-        if (f.number == 1)
-            snprintf(s->tag, sizeof s->tag, "%.*s", (int)f.value,
-                     (const char *)f.bytes);
-        else if (f.number == 2)
-            memcpy(&s->value, &bits, sizeof bits);
-        else
-            ck_abort_msg("Summary.Value has a field %d", f.number);
-    }
-    ck_assert_uint_gt(strlen(s->tag), 0);
-}
-
-static void read_event(events *e, const uint8_t *p, size_t n)
-{
-    const uint8_t *end = p + n;
-    scalar base = { 0 };
-    field f, summary = { 0 };
-
-    while (next(&p, end, &f)) {
-        if (f.number == 1)
-            memcpy(&base.time, &f.value, sizeof base.time);
-        else if (f.number == 2)
-            base.step = (int64_t)f.value;
-        else if (f.number == 3)
-            snprintf(e->version, sizeof e->version, "%.*s", (int)f.value,
-                     (const char *)f.bytes);
-        else if (f.number == 5)
-            summary = f;
-        else if (f.number == 7)
-            e->starts++;
-        else
-            ck_abort_msg("Event has a field %d", f.number);
-    }
-    for (p = summary.bytes; p && next(&p, summary.bytes + summary.value, &f);) {
-        ck_assert_int_eq(f.number, 1);
-        read_value(e, base, &f);
-    }
-}
 
 /* The only event file of a run. */
 static const char *event_file(const char *run)
@@ -175,51 +36,6 @@ static const char *event_file(const char *run)
     closedir(dir);
     ck_assert_int_eq(files, 1);
     return runs_path(&r, run, name);
-}
-
-static events *read_events(const char *run)
-{
-    events *e = calloc(1, sizeof *e);
-    uint8_t *bytes;
-    size_t size;
-
-    ck_assert_ptr_nonnull(e);
-    ck_assert_int_eq(sp_file_read(event_file(run), 1 << 24, &bytes, &size),
-                     SP_OK);
-    for (size_t at = 0; at < size; e->records++) {
-        size_t n;
-
-        ck_assert_uint_le(at + 16, size);
-        check_crc(bytes + at, 8);
-        n = (size_t)little(bytes + at, 8);
-        ck_assert_uint_le(at + 16 + n, size);
-        check_crc(bytes + at + 12, n);
-        read_event(e, bytes + at + 12, n);
-        at += 16 + n;
-    }
-    free(bytes);
-    ck_assert_str_eq(e->version, "brain.Event:2");
-    ck_assert_int_eq(e->starts, 1);
-    return e;
-}
-
-static const scalar *find(const events *e, int64_t step, const char *tag)
-{
-    const scalar *found = NULL;
-
-    for (int i = 0; i < e->count; i++)
-        if (e->all[i].step == step && strcmp(e->all[i].tag, tag) == 0) {
-            ck_assert_msg(!found, "%s twice at step %lld", tag,
-                          (long long)step);
-            found = &e->all[i];
-        }
-    return found;
-}
-
-static void check_no_doubles(const events *e)
-{
-    for (int i = 0; i < e->count; i++)
-        ck_assert_ptr_nonnull(find(e, e->all[i].step, e->all[i].tag));
 }
 
 /* ---- Lines as they are promised ------------------------------------------ */
@@ -269,16 +85,16 @@ START_TEST(a_step_in_all_forms)
     sp_metrics_close(&m);
     check_text("steps.csv", "1,7,0.5,1.25,,inf,100,12,24,0,");
     check_text("metrics.csv", "");
-    e = read_events("m");
+    e = events_read(event_file("m"));
     ck_assert_int_eq(e->records, 3); /* version, start, step */
     ck_assert_int_eq(e->count, 7);
-    ck_assert_float_eq(find(e, 7, "lr")->value, 0.5f);
-    ck_assert_float_eq(find(e, 7, "train/loss")->value, 1.25f);
-    ck_assert(isinf(find(e, 7, "train/grad_norm")->value));
-    ck_assert_float_eq(find(e, 7, "bytes/packet")->value, 12);
-    ck_assert_float_eq(find(e, 7, "bytes/mpi")->value, 24);
-    ck_assert_float_eq(find(e, 7, "bytes/net")->value, 0);
-    ck_assert_double_eq_tol(find(e, 7, "lr")->time, now, 5);
+    ck_assert_float_eq(events_find(e, 7, "lr")->value, 0.5f);
+    ck_assert_float_eq(events_find(e, 7, "train/loss")->value, 1.25f);
+    ck_assert(isinf(events_find(e, 7, "train/grad_norm")->value));
+    ck_assert_float_eq(events_find(e, 7, "bytes/packet")->value, 12);
+    ck_assert_float_eq(events_find(e, 7, "bytes/mpi")->value, 24);
+    ck_assert_float_eq(events_find(e, 7, "bytes/net")->value, 0);
+    ck_assert_double_eq_tol(events_find(e, 7, "lr")->time, now, 5);
     free(e);
 }
 END_TEST
@@ -308,12 +124,12 @@ START_TEST(no_number_of_an_epoch_is_lost)
         ck_assert_msg(strstr(row, cell), "%s", row);
     }
     free(text);
-    e = read_events("m");
+    e = events_read(event_file("m"));
     ck_assert_int_eq((size_t)e->count, n - 2); /* epoch and step */
     for (int i = 0; i < e->count; i++)
         for (int k = 0; k < i; k++)
             ck_assert_str_ne(e->all[i].tag, e->all[k].tag);
-    ck_assert_float_eq(find(e, 1001, "valid/loss")->value, 1005);
+    ck_assert_float_eq(events_find(e, 1001, "valid/loss")->value, 1005);
     free(e);
 }
 END_TEST
@@ -356,14 +172,14 @@ static int lines_of(const char *run, const char *file, const char *kind)
 
 static void check_whole(const char *run)
 {
-    events *e = read_events(run);
+    events *e = events_read(event_file(run));
 
-    check_no_doubles(e);
+    events_check_single(e);
     for (int step = 1; step <= 18; step++)
-        ck_assert_ptr_nonnull(find(e, step, "train/loss"));
+        ck_assert_ptr_nonnull(events_find(e, step, "train/loss"));
     for (int step = 6; step <= 18; step += 6) {
-        ck_assert_ptr_nonnull(find(e, step, "test/top1"));
-        ck_assert_ptr_nonnull(find(e, step, "time/other_s"));
+        ck_assert_ptr_nonnull(events_find(e, step, "test/top1"));
+        ck_assert_ptr_nonnull(events_find(e, step, "time/other_s"));
     }
     free(e);
     check_table(run, "steps.csv", 18);
