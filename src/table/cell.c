@@ -89,13 +89,12 @@ static sp_err check_config(const sp_cell *c, const sp_registry *r)
     return e;
 }
 
-sp_err sp_cell_change(const sp_cell *c, const sp_registry *r,
-                      sp_settings_list *out)
+sp_err sp_cell_change(const sp_cell *c, const sp_registry *r, sp_overrides *out)
 {
     sp_config *want, *have;
     sp_err e = load_both(c, r, &want, &have);
 
-    *out = (sp_settings_list){ 0 };
+    *out = (sp_overrides){ 0 };
     if (e == SP_OK)
         e = sp_config_change(want, have, out);
     sp_config_free(want);

@@ -42,7 +42,7 @@ SP_MUST sp_err sp_cell_config(const sp_cell *c, const sp_registry *r,
 /* Settings with which the run that is there goes on: those of the table that
  * may change on the way. Freed as sp_config_change() says. */
 SP_MUST sp_err sp_cell_change(const sp_cell *c, const sp_registry *r,
-                              sp_settings_list *out);
+                              sp_overrides *out);
 
 /* Look what is in its folder. Errors: SP_ECONFIG when it is a run of another
  * configuration, naming the key; SP_EARG when a run that is done lacks the

@@ -60,13 +60,13 @@ static sp_err train(const sp_queue *q, const sp_registry *r, const sp_cell *c,
 static sp_err resume(const sp_queue *q, const sp_registry *r, const sp_cell *c,
                      sp_job *job)
 {
-    sp_settings_list change;
+    sp_overrides change;
     sp_err e = sp_agree(q->opt->comm, sp_cell_change(c, r, &change));
 
     if (e == SP_OK)
         e = sp_resume(r, (const char *const *)change.setting, change.count,
                       job);
-    sp_settings_list_free(&change);
+    sp_overrides_free(&change);
     return e;
 }
 

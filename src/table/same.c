@@ -160,7 +160,7 @@ sp_err sp_config_same(const sp_config *a, const sp_config *b, bool *same,
     return e;
 }
 
-static sp_err add_setting(sp_settings_list *out, const line *l)
+static sp_err add_setting(sp_overrides *out, const line *l)
 {
     char **grown =
         realloc(out->setting, (out->count + 1) * sizeof *out->setting);
@@ -177,14 +177,14 @@ static sp_err add_setting(sp_settings_list *out, const line *l)
 }
 
 sp_err sp_config_change(const sp_config *want, const sp_config *have,
-                        sp_settings_list *out)
+                        sp_overrides *out)
 {
     char *text_want, *text_have;
     const char *x, *y;
     line to = { 0 }, from = { 0 };
     sp_err e = print_both(want, &text_want, have, &text_have);
 
-    *out = (sp_settings_list){ 0 };
+    *out = (sp_overrides){ 0 };
     x = text_want;
     y = text_have;
     while (e == SP_OK && next_line(&x, &to) && next_line(&y, &from))
@@ -193,14 +193,14 @@ sp_err sp_config_change(const sp_config *want, const sp_config *have,
     free(text_want);
     free(text_have);
     if (e != SP_OK)
-        sp_settings_list_free(out);
+        sp_overrides_free(out);
     return e;
 }
 
-void sp_settings_list_free(sp_settings_list *l)
+void sp_overrides_free(sp_overrides *l)
 {
     for (size_t i = 0; i < l->count; i++)
         free(l->setting[i]);
     free(l->setting);
-    *l = (sp_settings_list){ 0 };
+    *l = (sp_overrides){ 0 };
 }

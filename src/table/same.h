@@ -17,15 +17,15 @@ SP_MUST sp_err sp_config_same(const sp_config *a, const sp_config *b,
 
 /* What lets a run of configuration `have` go on with the keys of `want` that do
  * not count above: settings "section.key=value" for sp_resume(). */
-typedef struct sp_settings_list {
+typedef struct sp_overrides {
     char **setting;
     size_t count;
-} sp_settings_list;
+} sp_overrides;
 
 /* Of two configurations that are the same. On success
- * sp_settings_list_free() frees what is in *out. Errors: SP_ENOMEM. */
+ * sp_overrides_free() frees what is in *out. Errors: SP_ENOMEM. */
 SP_MUST sp_err sp_config_change(const sp_config *want, const sp_config *have,
-                                sp_settings_list *out);
-void sp_settings_list_free(sp_settings_list *l);
+                                sp_overrides *out);
+void sp_overrides_free(sp_overrides *l);
 
 #endif
