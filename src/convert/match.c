@@ -68,7 +68,7 @@ static const char *bare(const sp_match *m, const sp_foreign_array *a)
 
 const sp_foreign_array *sp_match_find(const sp_match *m, const char *name)
 {
-    char full[SP_MATCH_NAME];
+    char full[sizeof m->prefix + SP_MATCH_NAME];
 
     snprintf(full, sizeof full, "%s%s", m->prefix, name);
     return sp_foreign_find(m->file, full);

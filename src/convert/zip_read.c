@@ -210,8 +210,8 @@ static sp_err sort(sp_zip *z)
 
 static sp_err read_directory(const reader *r)
 {
-    directory d;
-    uint64_t used;
+    directory d = { 0 };
+    uint64_t used = 0;
 
     SP_TRY(find_directory(r, &d));
     if (!within(r, d.at, d.bytes) || d.count > d.bytes / ENTRY)
