@@ -56,10 +56,12 @@ static sp_err neither(const char *path)
 
 static sp_err compare(const sp_compare_opt *o, bool *differ)
 {
-    bool is_run[2] = { sp_run_is(o->a), sp_run_is(o->b) };
+    bool is_run[2];
     char *a = NULL, *b = NULL;
     sp_err e;
 
+    SP_TRY(sp_run_is(o->a, &is_run[0]));
+    SP_TRY(sp_run_is(o->b, &is_run[1]));
     if (is_run[0] && is_run[1])
         return compare_runs(o, differ);
     e = find_weights(o->a, &a);

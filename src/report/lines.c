@@ -33,13 +33,15 @@ static sp_err take(const char *path, size_t number, const char *text, size_t n,
 }
 
 /* Whether these bytes, which no line end follows, are part of a line only. */
-static bool is_torn(const char *text, size_t n)
+static sp_err check_torn(const char *path, const char *text, size_t n,
+                         bool *torn)
 {
     sp_json_doc *doc = NULL;
-    bool whole = sp_json_parse(&doc, "", text, n) == SP_OK;
+    sp_err e = sp_json_parse(&doc, path, text, n);
 
     sp_json_doc_free(doc);
-    return !whole;
+    *torn = e == SP_EFORMAT;
+    return *torn ? SP_OK : e;
 }
 
 sp_err sp_run_lines(const char *path,
@@ -60,10 +62,10 @@ sp_err sp_run_lines(const char *path,
     for (size_t at = 0; at < size && e == SP_OK; at += (size_t)(end - text)) {
         text = (const char *)bytes + at;
         end = memchr(text, '\n', size - at);
-        if (!end && is_torn(text, size - at)) {
-            *torn = true;
+        if (!end)
+            e = check_torn(path, text, size - at, torn);
+        if (e != SP_OK || *torn)
             break;
-        }
         e = take(path, ++number, text, end ? (size_t)(end - text) : size - at,
                  each, arg);
         end = end ? end + 1 : text + (size - at);

@@ -112,8 +112,9 @@ typedef struct sp_runs {
 SP_MUST sp_err sp_runs_open(sp_runs *r, const char *const *paths, size_t count);
 void sp_runs_free(sp_runs *r);
 
-/* Whether a folder is one of a run: has one of the files that runs write. */
-bool sp_run_is(const char *path);
+/* Whether a folder is one of a run: has one of the files that runs write.
+ * Errors: SP_ENOMEM. */
+SP_MUST sp_err sp_run_is(const char *path, bool *is);
 
 /* Open one run; `name` is copied. *r is zeroed first; sp_run_free() may always
  * be called. */

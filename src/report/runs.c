@@ -17,18 +17,20 @@ typedef struct found {
     size_t count;
 } found;
 
-bool sp_run_is(const char *path)
+sp_err sp_run_is(const char *path, bool *is)
 {
     static const char *const files[] = { "metrics.jsonl", "result.json",
                                          "config.yaml" };
-    bool is = false;
 
-    for (size_t i = 0; i < sizeof files / sizeof *files && !is; i++) {
+    *is = false;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !*is; i++) {
         char *file = sp_path(path, "%s", files[i]);
-        is = file && sp_is_file(file);
+        if (!file)
+            return sp_fail(SP_ENOMEM, "out of memory");
+        *is = sp_is_file(file);
         free(file);
     }
-    return is;
+    return SP_OK;
 }
 
 static sp_err add(found *f, const char *path, const char *name)
@@ -104,7 +106,10 @@ static sp_err look_below(found *f, const char *path, const char *name,
 
 static sp_err look(found *f, const char *path, const char *name, int depth)
 {
-    if (sp_run_is(path))
+    bool is_run;
+
+    SP_TRY(sp_run_is(path, &is_run));
+    if (is_run)
         return add(f, path, name);
     return depth < DEEPEST ? look_below(f, path, name, depth) : SP_OK;
 }
@@ -120,6 +125,7 @@ static const char *last_part(const char *path)
 static sp_err look_at(found *f, const char *given)
 {
     size_t before = f->count, n = strlen(given);
+    bool is_run;
     char *path;
     sp_err e;
 
@@ -128,12 +134,13 @@ static sp_err look_at(found *f, const char *given)
     path = sp_copy(given, n);
     if (!path)
         return sp_fail(SP_ENOMEM, "out of memory");
-    if (!sp_is_dir(path))
+    e = sp_run_is(path, &is_run);
+    if (e == SP_OK && !sp_is_dir(path))
         e = sp_fail(SP_EARG, "%s: is no folder; want the folder of a run",
                     path);
-    else if (sp_run_is(path))
+    else if (e == SP_OK && is_run)
         e = add(f, path, last_part(path));
-    else
+    else if (e == SP_OK)
         e = look_below(f, path, "", 0);
     if (e == SP_OK && f->count == before)
         e = sp_fail(SP_EARG,
