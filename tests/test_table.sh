@@ -69,6 +69,9 @@ check_kill() {
   expect 0 t.yaml --run T
   same_tables
   said T/dense/seed-1/log.txt '^resume '
+  # Every line of a run has its parameters' hash.
+  [ "$(grep -cE '^run,.*,[0-9a-f]{64},[0-9.]+$' T/table.csv)" = 4 ] ||
+    fault "no hashes"
   # Nothing is left to do.
   expect 0 t.yaml --run T
   ! grep -q '^run ' out || fault "trained what was done"

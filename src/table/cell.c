@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "train/config_text.h"
+#include "train/metrics.h"
 #include "train/rundir.h"
 
 enum { RESULT_BYTES = 64 << 20 /* of result.json, at most */ };
@@ -19,6 +20,7 @@ static void forget(sp_cell *c)
     c->state = SP_CELL_NEW;
     c->saved = false;
     c->ranks = 0;
+    c->hash[0] = '\0';
     c->value = c->packet_bytes = c->dense_bytes = NAN;
     c->sent = (sp_run_sent){ NAN, NAN };
     c->params = c->seconds = NAN;
@@ -102,6 +104,23 @@ sp_err sp_cell_change(const sp_cell *c, const sp_registry *r, sp_overrides *out)
     return e;
 }
 
+/* The state of the parameters that a run tells last. */
+static sp_err read_hash(sp_cell *c)
+{
+    char *path = sp_path(c->run, "hashes.jsonl");
+    sp_hash_line *lines = NULL;
+    size_t count = 0;
+    sp_err e = path ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
+
+    if (e == SP_OK && sp_is_file(path))
+        e = sp_hashes_read(c->run, &lines, &count);
+    if (count > 0)
+        memcpy(c->hash, lines[count - 1].hex, sizeof c->hash);
+    free(lines);
+    free(path);
+    return e;
+}
+
 /* The scores that a line has, for a message. */
 static void list_scores(const sp_epoch_line *line, sp_text *out)
 {
@@ -127,6 +146,7 @@ static sp_err read_scores(sp_cell *c, const sp_table *t,
     c->value = sp_metric_of(t->metric, &at);
     c->packet_bytes = last.packet_bytes;
     c->dense_bytes = last.dense_bytes;
+    SP_TRY(read_hash(c));
     SP_TRY(sp_sent_in_run(c->run, &c->sent));
     SP_TRY(sp_json_get_number(result, "params", &c->params));
     SP_TRY(sp_json_get_number(result, "seconds", &c->seconds));

@@ -2,6 +2,7 @@
 #ifndef SP_TABLE_CELL_H
 #define SP_TABLE_CELL_H
 
+#include "base/hash.h"
 #include "table/definition.h"
 #include "table/same.h"
 #include "table/sent.h"
@@ -28,6 +29,8 @@ typedef struct sp_cell {
     double packet_bytes, dense_bytes; /* a step, in the last epoch */
     sp_run_sent sent;                 /* the same over the whole run */
     double params, seconds;
+    char hash[SP_HASH_HEX]; /* the last of its parameters that it has written
+                               down; "": none, a run of few steps */
 } sp_cell;
 
 /* Name a cell in the table's folder. Errors: SP_ENOMEM. */

@@ -48,7 +48,7 @@ static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
     put(out, s->run_bytes);
     put(out, s->run_ratio);
     put(out, s->params);
-    sp_text_add(out, ",");
+    sp_text_add(out, ",,");
     put(out, s->seconds);
     sp_text_add(out, "\n");
 }
@@ -74,16 +74,18 @@ static void put_cell(sp_text *out, const sp_table *t, const sp_cell *c)
     put(out, c->params);
     sp_text_add(out, ",");
     sp_quote_csv(out, c->path);
+    sp_text_add(out, ",%s", c->hash);
     put(out, c->seconds);
     sp_text_add(out, "\n");
 }
 
 void sp_write_csv(sp_text *out, const sp_findings *f)
 {
-    sp_text_add(out,
-                "kind,row,seed,state,n,metric,value,low,high,sd,paper,"
-                "difference,difference_low,difference_high,margin,verdict,"
-                "packet_bytes,ratio,run_bytes,run_ratio,params,run,seconds\n");
+    sp_text_add(
+        out,
+        "kind,row,seed,state,n,metric,value,low,high,sd,paper,"
+        "difference,difference_low,difference_high,margin,verdict,"
+        "packet_bytes,ratio,run_bytes,run_ratio,params,run,hash,seconds\n");
     for (size_t i = 0; i < f->table->row_count; i++)
         put_row(out, f->table, &f->rows[i]);
     for (size_t i = 0; i < f->cells->count; i++)

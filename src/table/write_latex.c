@@ -61,6 +61,11 @@ static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
     sp_text_add(out, " \\\\\n");
 }
 
+static void put_run(sp_text *out, const sp_cell *c)
+{
+    sp_text_add(out, "%%   %s%s%s\n", c->path, *c->hash ? " " : "", c->hash);
+}
+
 void sp_write_latex(sp_text *out, const sp_findings *f)
 {
     const sp_table *t = f->table;
@@ -68,7 +73,7 @@ void sp_write_latex(sp_text *out, const sp_findings *f)
 
     sp_text_add(out, "%% Needs \\usepackage{booktabs}. The runs:\n");
     for (size_t i = 0; i < f->cells->count; i++)
-        sp_text_add(out, "%%   %s\n", f->cells->cell[i].path);
+        put_run(out, &f->cells->cell[i]);
     put_head(out, t);
     for (size_t i = 0; i < t->row_count; i++)
         put_row(out, t, &f->rows[i]);

@@ -119,7 +119,7 @@ static void put_cell(sp_text *out, const sp_table *t, const sp_cell *c)
     sp_quote_markdown(out, c->path);
     sp_text_add(out, "](");
     sp_quote_link(out, c->path);
-    sp_text_add(out, ") |\n");
+    sp_text_add(out, ") | %.12s |\n", c->hash);
 }
 
 void sp_write_markdown(sp_text *out, const sp_findings *f)
@@ -144,8 +144,8 @@ void sp_write_markdown(sp_text *out, const sp_findings *f)
     sp_text_add(out, "\n");
     put_notes(out, t);
     sp_text_add(out,
-                "\n| setting | seed | %s | state | run |\n"
-                "| --- | --: | --: | --- | --- |\n",
+                "\n| setting | seed | %s | state | run | hash |\n"
+                "| --- | --: | --: | --- | --- | --- |\n",
                 t->metric->name);
     for (size_t i = 0; i < f->cells->count; i++)
         put_cell(out, t, &f->cells->cell[i]);
