@@ -226,6 +226,8 @@ for kind in files memory; do
   reads $kind '1 2' eval whole
   reads $kind 2 compare whole whole
   makes $kind page.html report whole -o page.html
+  makes $kind pics/accuracy.png report whole --png pics
+  makes $kind pics/accuracy.svg report whole --svg pics
   makes $kind mine.npz export whole -o mine.npz
   makes $kind mine.onnx export whole -o mine.onnx
   makes $kind mine.safetensors import whole.npz tiny.yaml -o mine.safetensors

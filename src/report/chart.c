@@ -133,6 +133,7 @@ static void draw_pieces(const sp_chart_line *l, const sp_points *thin,
         } else if (sp_points_count(&piece) > 0) {
             sp_draw_line(f, look, sp_points_at(&piece), sp_points_count(&piece),
                          what);
+            f->points.failed |= piece.bytes.failed;
             sp_points_free(&piece);
         }
     }
