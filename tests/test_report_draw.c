@@ -382,6 +382,43 @@ START_TEST(pages_escape_what_runs_say)
 }
 END_TEST
 
+/* Seeds of a row are drawn by their mean: (50 + 60) / 2 and (60 + 80) / 2, and
+ * none where one of them has no value. */
+START_TEST(seeds_have_a_mean)
+{
+    char path[160], *page;
+    const char *paths[] = { path };
+    sp_report_opt o = { .paths = paths, .path_count = 1 };
+    size_t size;
+
+    snprintf(path, sizeof path, "%s/T", folder);
+    for (int seed = 1; seed <= 2; seed++) {
+        char name[64], text[512];
+        snprintf(name, sizeof name, "T/row/seed-%d/metrics.jsonl", seed);
+        snprintf(text, sizeof text,
+                 "{\"kind\":\"epoch\",\"epoch\":1,\"step\":5,"
+                 "\"test_top1\":%d}\n"
+                 "{\"kind\":\"epoch\",\"epoch\":2,\"step\":10,"
+                 "\"test_top1\":%d}\n%s",
+                 40 + 10 * seed, 40 + 20 * seed,
+                 seed == 1 ? "{\"kind\":\"epoch\",\"epoch\":3,\"step\":15,"
+                             "\"test_top1\":90}\n"
+                           : "");
+        put(name, text);
+    }
+    o.file = sp_scratch_path(folder, "seeds.html");
+    ck_assert_int_eq(sp_report_write(&o, NULL), SP_OK);
+    page = read_page("seeds.html", &size);
+    ck_assert_ptr_nonnull(strstr(
+        page, "<th scope=\"col\">row</th></tr></thead><tbody>\n"
+              "<tr><th scope=\"row\">1</th><td>55.00\xc2\xa0%</td></tr>\n"
+              "<tr><th scope=\"row\">2</th><td>70.00\xc2\xa0%</td></tr>\n"
+              "<tr><th scope=\"row\">3</th><td>\xe2\x80\x93</td>"));
+    ck_assert_ptr_nonnull(strstr(page, "bold: mean of the seeds, test"));
+    free(page);
+}
+END_TEST
+
 static void put_long_run(const char *name, int epochs, int steps)
 {
     sp_text t = { 0 };
@@ -450,6 +487,7 @@ int main(void)
     tcase_add_test(tc, charts_of_odd_curves_are_sound);
     tcase_add_test(tc, names_do_not_cover_each_other);
     tcase_add_test(tc, pages_escape_what_runs_say);
+    tcase_add_test(tc, seeds_have_a_mean);
     tcase_add_test(tc, pages_of_long_runs_are_small);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);

@@ -18,7 +18,7 @@ typedef enum source {
 } source;
 
 /* A chart: of each run one bold curve, the first of `bold` that it has, and
- * behind it a thin one. */
+ * behind it a thin one; of several seeds their mean and each of them. */
 typedef struct plan {
     sp_part_of part;
     const char *id, *title, *note;
@@ -163,26 +163,113 @@ static void add_curve(sp_chart *c, const sp_runs *runs, size_t run, sp_metric m,
     if (points.bytes.failed)
         c->lines.failed = true;
     if (sp_points_count(&points) > 0)
-        sp_chart_add(c, r->name, part_of(m), (int)run, bold, &points);
+        sp_chart_add(c, r->name, part_of(m), (int)r->look, bold, &points);
     sp_points_free(&points);
+}
+
+static sp_metric bold_of(const plan *p, const sp_run *r)
+{
+    for (int k = 0; k < 2; k++)
+        if (p->bold[k] != SP_NO_METRIC &&
+            sp_points_count(points_of(r, p->bold[k], p->from)) > 0)
+            return p->bold[k];
+    return SP_NO_METRIC;
 }
 
 /* The curves of one run. A curve that has no bold one, as before the first
  * evaluation, is bold itself. */
 static void add_run(sp_chart *c, const plan *p, const sp_runs *runs, size_t i)
 {
-    const sp_run *r = &runs->run[i];
     source thin = runs->count <= STEPS_OF ? FROM_STEPS : FROM_EPOCHS;
-    sp_metric bold = SP_NO_METRIC;
+    sp_metric bold = bold_of(p, &runs->run[i]);
 
-    for (int k = 1; k >= 0; k--)
-        if (p->bold[k] != SP_NO_METRIC &&
-            sp_points_count(points_of(r, p->bold[k], p->from)) > 0)
-            bold = p->bold[k];
     if (p->thin != SP_NO_METRIC && (p->thin != bold || thin == FROM_STEPS))
         add_curve(c, runs, i, p->thin, bold == SP_NO_METRIC, thin);
     if (bold != SP_NO_METRIC)
         add_curve(c, runs, i, bold, true, p->from);
+}
+
+/* ---- Rows of several seeds ------------------------------------------------
+ */
+
+/* The first point that is not before x: steps rise. */
+static size_t first_from(const sp_points *points, double x)
+{
+    size_t low = 0, high = sp_points_count(points);
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sp_points_at(points)[middle].x < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The value at step x, if all seeds of the row that measure it at all have one
+ * there; NAN: they have not. */
+static double mean_at(const sp_runs *runs, const sp_run *row, const plan *p,
+                      sp_metric m, double x)
+{
+    double sum = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < runs->count; i++) {
+        const sp_points *points = points_of(&runs->run[i], m, p->from);
+        size_t n = sp_points_count(points), k;
+        if (runs->run[i].look != row->look || n == 0)
+            continue;
+        k = first_from(points, x);
+        if (k == n || sp_points_at(points)[k].x > x)
+            return NAN;
+        sum += sp_points_at(points)[k].y;
+        count++;
+    }
+    return sum / (double)count;
+}
+
+/* Each seed is thin, and their mean bold. */
+static void add_row(sp_chart *c, const plan *p, const sp_runs *runs,
+                    size_t first)
+{
+    const sp_run *row = &runs->run[first];
+    sp_metric m = SP_NO_METRIC;
+    const sp_points *longest = NULL;
+    sp_points mean = { 0 };
+
+    for (size_t i = first; i < runs->count; i++) {
+        const sp_run *r = &runs->run[i];
+        if (r->look != row->look || bold_of(p, r) == SP_NO_METRIC)
+            continue;
+        m = bold_of(p, r);
+        add_curve(c, runs, i, m, false, p->from);
+        if (!longest || sp_points_count(points_of(r, m, p->from)) >
+                            sp_points_count(longest))
+            longest = points_of(r, m, p->from);
+    }
+    for (size_t k = 0; longest && k < sp_points_count(longest); k++) {
+        double x = sp_points_at(longest)[k].x;
+        sp_points_add(&mean, x / sp_x_unit(runs, row),
+                      mean_at(runs, row, p, m, x));
+    }
+    c->lines.failed |= mean.bytes.failed;
+    if (sp_points_count(&mean) > 0)
+        sp_chart_add(c, row->row, part_of(m), (int)row->look, true, &mean);
+    sp_points_free(&mean);
+}
+
+/* The curves of a run, or of its row when it is the first of that. */
+static void add_runs(sp_chart *c, const plan *p, const sp_runs *runs, size_t i)
+{
+    size_t first = 0;
+
+    while (runs->run[first].look != runs->run[i].look)
+        first++;
+    if (runs->run[i].seeds < 2)
+        add_run(c, p, runs, i);
+    else if (first == i)
+        add_row(c, p, runs, i);
 }
 
 /* Whether any curve has a value to draw, and, of what compression changes,
@@ -205,7 +292,8 @@ static bool is_worth(const plan *p, const sp_chart *c)
 }
 
 /* "mean a sample; thin: training, bold: test". */
-static void write_note(const plan *p, const sp_chart *c, char note[NOTE])
+static void write_note(const plan *p, const sp_chart *c, bool seeds,
+                       char note[NOTE])
 {
     const char *bold[2] = { "", "" };
     bool thin = false;
@@ -216,7 +304,10 @@ static void write_note(const plan *p, const sp_chart *c, char note[NOTE])
         if (l->bold && *l->part && strcmp(l->part, bold[0]) != 0)
             bold[*bold[0] ? 1 : 0] = l->part;
     }
-    if (thin && *bold[0])
+    if (seeds)
+        snprintf(note, NOTE, "%s; bold: mean of the seeds%s%s, thin: each",
+                 p->note, *bold[0] ? ", " : "", bold[0]);
+    else if (thin && *bold[0])
         snprintf(note, NOTE, "%s; bold: %s%s%s, thin: training", p->note,
                  bold[0], *bold[1] ? " or " : "", bold[1]);
     else if (thin)
@@ -302,6 +393,7 @@ static sp_err finish(sp_gallery *g, const sp_chart *c, sp_part_of part)
 
 static sp_err add_chart(sp_gallery *g, const plan *p, const sp_runs *runs)
 {
+    bool seeds = false;
     char note[NOTE];
     sp_chart c = { .id = p->id,
                    .title = p->title,
@@ -312,11 +404,13 @@ static sp_err add_chart(sp_gallery *g, const plan *p, const sp_runs *runs)
                    .zero = p->zero };
     sp_err e;
 
-    for (size_t i = 0; i < runs->count; i++)
-        add_run(&c, p, runs, i);
+    for (size_t i = 0; i < runs->count; i++) {
+        add_runs(&c, p, runs, i);
+        seeds |= runs->run[i].seeds > 1;
+    }
     e = sp_text_check(&c.lines);
     if (e == SP_OK && is_worth(p, &c)) {
-        write_note(p, &c, note);
+        write_note(p, &c, seeds, note);
         e = finish(g, &c, p->part);
     }
     sp_chart_free(&c);
@@ -347,7 +441,7 @@ static void add_densities(sp_chart *c, const sp_runs *runs, size_t run,
     }
     c->lines.failed |= stairs.bytes.failed;
     if (sp_points_count(&stairs) > 0)
-        sp_chart_add(c, r->name, "", (int)run, true, &stairs);
+        sp_chart_add(c, r->name, "", (int)r->look, true, &stairs);
     sp_points_free(&stairs);
 }
 

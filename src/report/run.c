@@ -58,12 +58,22 @@ static sp_err read_result(sp_run *r)
     return e;
 }
 
+/* How much of a run's name is that of its row. */
+static size_t row_length(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    bool seed = slash && slash > name && strncmp(slash, "/seed-", 6) == 0;
+
+    return seed ? (size_t)(slash - name) : strlen(name);
+}
+
 sp_err sp_run_open(sp_run *r, const char *path, const char *name)
 {
     *r = (sp_run){ .batches = NAN };
     r->path = sp_copy(path, strlen(path));
     r->name = sp_copy(name, strlen(name));
-    if (!r->path || !r->name)
+    r->row = sp_copy(name, row_length(name));
+    if (!r->path || !r->name || !r->row)
         return sp_fail(SP_ENOMEM, "out of memory");
     SP_TRY(read_result(r));
     SP_TRY(sp_run_read_config(r));
@@ -93,6 +103,7 @@ void sp_run_free(sp_run *r)
     free(r->config);
     free(r->path);
     free(r->name);
+    free(r->row);
     *r = (sp_run){ 0 };
 }
 

@@ -83,7 +83,11 @@ typedef struct sp_run_tensor {
 } sp_run_tensor;
 
 typedef struct sp_run {
-    char *path, *name; /* names differ from run to run of a report */
+    char *path, *name;  /* names differ from run to run of a report */
+    char *row;          /* what runs share that differ in their seeds: "dgc" of
+                           "dgc/seed-1"; of any other run its name */
+    size_t look, seeds; /* of the row: number of its colour, dash and mark; how
+                           many runs it has. Set by sp_runs_open(). */
     sp_json_doc *result;
     const sp_json_value *root; /* of result.json; NULL: there is none */
     uint8_t *config;           /* the bytes that settings point into */

@@ -180,6 +180,28 @@ static sp_err tell_apart(found *f)
     return SP_OK;
 }
 
+/* Whether two runs differ in their seeds alone. */
+static bool same_row(const sp_run *a, const sp_run *b)
+{
+    return a == b ||
+           (strcmp(a->row, b->row) == 0 && strcmp(a->row, a->name) != 0 &&
+            strcmp(b->row, b->name) != 0);
+}
+
+static void number_rows(sp_runs *r)
+{
+    size_t rows = 0;
+
+    for (size_t i = 0; i < r->count; i++) {
+        size_t first = 0;
+        while (!same_row(&r->run[first], &r->run[i]))
+            first++;
+        r->run[i].look = first < i ? r->run[first].look : rows++;
+        for (size_t k = 0; k < r->count; k++)
+            r->run[i].seeds += same_row(&r->run[k], &r->run[i]);
+    }
+}
+
 sp_err sp_runs_open(sp_runs *r, const char *const *paths, size_t count)
 {
     found *f = calloc(1, sizeof *f);
@@ -202,7 +224,9 @@ sp_err sp_runs_open(sp_runs *r, const char *const *paths, size_t count)
         free(f->name[i]);
     }
     free(f);
-    if (e != SP_OK)
+    if (e == SP_OK)
+        number_rows(r);
+    else
         sp_runs_free(r);
     return e;
 }

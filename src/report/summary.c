@@ -327,7 +327,7 @@ static void put_table(sp_text *out, const sp_runs *runs, const char *caption,
     sp_html_body(out);
     for (size_t i = 0; i < runs->count; i++) {
         sp_text_add(out, "\n<tr><th scope=\"row\" class=\"run\">");
-        sp_svg_put_sign(out, (int)i);
+        sp_svg_put_sign(out, (int)runs->run[i].look);
         sp_escape(out, runs->run[i].name);
         sp_text_add(out, "</th>");
         for (size_t c = 0; c < count; c++) {

@@ -36,7 +36,7 @@ static double add_points(sp_chart *c, const sp_runs *runs, sp_metric score)
         most = fmax(most, bytes);
         sp_points_add(&p, bytes, value);
         c->lines.failed |= p.bytes.failed;
-        sp_chart_add(c, r->name, "", (int)i, true, &p);
+        sp_chart_add(c, r->name, "", (int)r->look, true, &p);
         sp_points_free(&p);
     }
     return most / least;
