@@ -89,8 +89,12 @@ static bool generate(const sp_registry *r, int argc, char **argv)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if ((argc == 2 || argc == 3) && strcmp(argv[1], kinds[i].what) == 0) {
             kinds[i].write(r, stdout);
-            return (argc == 2 || append(argv[2])) && fflush(stdout) == 0 &&
-                   !ferror(stdout);
+            if (argc == 3 && !append(argv[2]))
+                return false;
+            if (fflush(stdout) == 0 && !ferror(stdout))
+                return true;
+            sp_say("standard output cannot be written");
+            return false;
         }
     sp_say("usage: generate man FOLDER | config | bash|zsh [FILE] | fish");
     return false;
