@@ -157,6 +157,23 @@ START_TEST(other_files_are_refused)
 }
 END_TEST
 
+/* What it says takes many times its size: no state dict has 4 MiB of it. */
+START_TEST(a_large_pickle_is_refused)
+{
+    static const char zeros[(1 << 22) + 1];
+    const sp_zip_part part = { zeros, sizeof zeros };
+    const char *path = sp_scratch_path(folder, "x.pth");
+    sp_zip_out *out;
+    sp_foreign f;
+
+    ck_assert_int_eq(sp_zip_begin(&out, path), SP_OK);
+    ck_assert_int_eq(sp_zip_add(out, "x/data.pkl", &part, 1), SP_OK);
+    ck_assert_int_eq(sp_zip_end(out), SP_OK);
+    ck_assert_int_eq(sp_foreign_open(&f, path), SP_EFORMAT);
+    ck_assert(has("x/data.pkl: is larger"));
+}
+END_TEST
+
 static const char *const golden[] = { SP_GOLDEN_DIR "/state-dict.pth",
                                       SP_GOLDEN_DIR "/arrays.npz" };
 
@@ -229,6 +246,7 @@ int main(void)
     tcase_add_test(tc, arrays_of_numpy_are_read);
     tcase_add_test(tc, a_safetensors_file_is_read);
     tcase_add_test(tc, other_files_are_refused);
+    tcase_add_test(tc, a_large_pickle_is_refused);
     tcase_add_loop_test(tc, every_truncation_is_refused, 0, 2);
     tcase_add_loop_test(tc, any_changed_byte_is_survived, 0, 2);
     suite_add_tcase(s, tc);

@@ -103,8 +103,9 @@ static sp_err list_npz(sp_foreign *f)
 
 /* ---- PyTorch ----------------------------------------------------------- */
 
-/* Of the pickle of a state dict, hundreds of bytes for a tensor. */
-enum { MOST_PICKLE = 1 << 26 };
+/* Bytes of a pickle. A tensor takes about 250; and what a byte makes, up to 80
+ * in memory. */
+enum { MOST_PICKLE = 1 << 22 };
 
 /* Find the storage FOLDER/data/NAME. */
 static sp_err find_storage(sp_foreign *f, const char *folder,

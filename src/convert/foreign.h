@@ -2,8 +2,9 @@
  * .npz, and the state dicts that torch.save() writes, all little endian.
  *
  * Everything in such a file is checked before it is believed; nothing in it is
- * run. What is allocated is at most some thousand times the file's size, and
- * that only if deflate can have packed it so far.
+ * run. For an array, no more is allocated than deflate can have packed into the
+ * file, about a thousand times its size; for all that a pickle says, some
+ * hundred MiB.
  */
 #ifndef SP_CONVERT_FOREIGN_H
 #define SP_CONVERT_FOREIGN_H
