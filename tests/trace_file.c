@@ -176,7 +176,7 @@ static void check_causes(spans *s)
 static void check(spans *s, int ranks, int64_t first, int64_t last)
 {
     for (int64_t pid = 0; pid < ranks; pid++) {
-        for (int64_t tid = 0; tid <= 32; tid++)
+        for (int64_t tid = 0; tid <= 64; tid++)
             check_nesting(s, pid, tid);
         for (int64_t step = first; step <= last; step++)
             check_step(s, pid, step);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "sprat/random.h"
 
 /* Batches that are ready or being prepared beyond one for each worker: the
@@ -42,6 +43,7 @@ struct sp_image_loader {
     uint64_t free_from;   /* batches from here on may be overwritten: its
                              slot and all before are given back */
     int busy;             /* workers preparing a batch */
+    int numbered;         /* workers that have begun */
     bool pause, stop;
     bool at_end;     /* the end mark is due */
     int end_epoch;   /* of which epoch */
@@ -123,8 +125,10 @@ static bool may_begin(const sp_image_loader *l)
 static void *work(void *arg)
 {
     sp_image_loader *l = arg;
+    int worker;
 
     pthread_mutex_lock(&l->lock);
+    worker = l->numbered++;
     for (;;) {
         while (!l->stop && !may_begin(l))
             pthread_cond_wait(&l->space, &l->lock);
@@ -135,7 +139,10 @@ static void *work(void *arg)
         describe(l, l->taken++, s);
         l->busy++;
         pthread_mutex_unlock(&l->lock);
+        s->batch.worker = worker;
+        s->batch.begun = sp_now();
         prepare(l, s);
+        s->batch.ended = sp_now();
         pthread_mutex_lock(&l->lock);
         l->busy--;
         s->ready = true;

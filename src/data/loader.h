@@ -62,6 +62,10 @@ typedef struct sp_batch {
     int n;             /* this rank's rows; may be 0 */
     int t;             /* time steps; 1 for images */
     const int *labels; /* t*n: of step s and row i at s*n + i */
+    /* Of images that a thread has prepared ahead: which, from 0, and when, by
+     * sp_now(); else 0. */
+    int worker;
+    double begun, ended;
     /* Of images; NULL for text. */
     const float *x;    /* n images of h*w*c floats */
     const size_t *ids; /* n: number of each sample in its split */

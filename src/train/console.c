@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -131,14 +130,6 @@ void sp_console_live(sp_console *r, const char *fmt, ...)
     fflush(r->terminal);
     r->shown = size;
     r->next = now + live_interval;
-}
-
-double sp_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 const char *sp_span(char out[SP_SPAN_ROOM], double seconds)

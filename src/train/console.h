@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "sprat/base.h"
 
@@ -39,9 +40,6 @@ void sp_console_progress(sp_console *r, const char *fmt, ...) SP_PRINTF(2, 3);
 /* One line that replaces the one before: on a terminal only, a few times a
  * second at most. */
 void sp_console_live(sp_console *r, const char *fmt, ...) SP_PRINTF(2, 3);
-
-/* Seconds of a clock that only goes forward. */
-double sp_now(void);
 
 /* A duration for people: "42 s", "3 min 05 s", "2 h 10 min". */
 enum { SP_SPAN_ROOM = 32 };

@@ -31,7 +31,7 @@ void sp_trace_span(sp_trace *t, const sp_span_of *span)
     sp_kept_span *at;
     int64_t step;
 
-    if (!t || !(records(t) || always(span->kind)))
+    if (!t || !(records(t) || always(span->kind)) || span->begin < t->opened)
         return;
     if (t->span_count == t->span_room) {
         t->sums.lost++;
@@ -161,6 +161,7 @@ sp_err sp_trace_open(sp_trace **out, const sp_trace_args *args)
         return e;
     }
     sp_comm_follow(args->comm, &t->follow);
+    t->opened = sp_now();
     *out = t;
     return SP_OK;
 }

@@ -30,6 +30,7 @@ typedef struct sp_trace sp_trace;
 typedef enum sp_span_kind {
     SP_SPAN_STEP,
     SP_SPAN_DATA,     /* waiting for a batch */
+    SP_SPAN_WORKER,   /* a thread that prepares one, at any time before */
     SP_SPAN_PASS,     /* forward, backward */
     SP_SPAN_OPERATOR, /* a part of one */
     SP_SPAN_COMPRESS, /* encoding and decoding packets */
@@ -68,6 +69,7 @@ typedef struct sp_span_of {
     const char *of;    /* parameter, operator, ...; NULL: nothing */
     double begin, end; /* end 0: now */
     double bytes;      /* of a packet; 0: none */
+    int worker;        /* of SP_SPAN_WORKER */
 } sp_span_of;
 
 /* Keep a span; of all but evaluations and checkpoints only within a step that

@@ -15,10 +15,10 @@
 
 static const char *const kinds[SP_SPANS] = {
     [SP_SPAN_STEP] = "step",         [SP_SPAN_DATA] = "data",
-    [SP_SPAN_PASS] = "pass",         [SP_SPAN_OPERATOR] = "operator",
-    [SP_SPAN_COMPRESS] = "compress", [SP_SPAN_EXCHANGE] = "exchange",
-    [SP_SPAN_OPTIM] = "optimizer",   [SP_SPAN_EVALUATE] = "evaluate",
-    [SP_SPAN_SAVE] = "checkpoint",
+    [SP_SPAN_WORKER] = "worker",     [SP_SPAN_PASS] = "pass",
+    [SP_SPAN_OPERATOR] = "operator", [SP_SPAN_COMPRESS] = "compress",
+    [SP_SPAN_EXCHANGE] = "exchange", [SP_SPAN_OPTIM] = "optimizer",
+    [SP_SPAN_EVALUATE] = "evaluate", [SP_SPAN_SAVE] = "checkpoint",
 };
 
 double sp_trace_time(const sp_trace *t, double moment)
@@ -73,11 +73,21 @@ static void put_name(sp_trace *t, sp_text *out, int track, const char *what,
     put_event(t, out, &j);
 }
 
+static void name_workers(sp_trace *t, sp_text *out, int last)
+{
+    while (t->workers <= last)
+        put_name(t, out, SP_WORKERS + t->workers++, "thread_name",
+                 "preparing data");
+}
+
 static void put_span(sp_trace *t, sp_text *out, const sp_kept_span *s)
 {
+    bool worker = s->of.kind == SP_SPAN_WORKER;
     sp_json j = { 0 };
 
-    open_event(t, &j, s->of.name, "X", 0);
+    if (worker && s->of.worker >= t->workers)
+        name_workers(t, out, s->of.worker);
+    open_event(t, &j, s->of.name, "X", worker ? SP_WORKERS + s->of.worker : 0);
     sp_json_text(&j, "cat", kinds[s->of.kind]);
     put_times(t, &j, s->of.begin, s->of.end);
     sp_json_open(&j, "args");

@@ -9,8 +9,9 @@
 #include "train/trace.h"
 
 enum {
-    SP_TRACKS = 32 /* of messages: as many operations side by side are told
+    SP_TRACKS = 32, /* of messages: as many operations side by side are told
                       apart */
+    SP_WORKERS = SP_TRACKS + 1 /* track of the first thread for data */
 };
 
 /* A span that is kept. */
@@ -57,7 +58,9 @@ struct sp_trace {
     _Atomic int64_t step; /* that is recorded; 0: none is */
     sp_comm_watch follow;
     double track_end[SP_TRACKS];
-    int tracks; /* that have a name */
+    int tracks;  /* of messages that have a name */
+    int workers; /* for data that have one */
+    double opened;
 
     int recorded; /* steps */
     sp_trace_sums sums;

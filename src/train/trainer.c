@@ -337,9 +337,8 @@ static sp_err next_batch(sp_trainer *t, sp_batch *b, sp_err *failed)
     sp_err e = sp_loader_next(t->loader, b);
 
     t->state.times[SP_TIME_DATA] += sp_now() - start;
-    sp_trace_span(
-        t->trace,
-        &(sp_span_of){ .kind = SP_SPAN_DATA, .name = "data", .begin = start });
+    if (e == SP_OK)
+        sp_trainer_trace_batch(t, b, start);
     *failed = SP_OK;
     if (e == SP_OK || !several(t))
         return e;

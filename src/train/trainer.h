@@ -71,11 +71,13 @@ bool sp_trainer_complete(const sp_trainer *t);
 SP_MUST sp_err sp_trainer_run(sp_trainer *t);
 
 /* The timeline, where one is asked for (trainer_trace.c): begin it; say that a
- * step begins or has ended; write what is kept; and end it, handing on the
- * error `e` with which training has ended. All but the steps are collective.
- * Errors: those of sp_trace_open(), sp_trace_write() and sp_trace_end(). */
+ * step begins, has waited for its batch since `start`, or has ended; write what
+ * is kept; and end it, handing on the error `e` with which training has ended.
+ * All but the steps are collective. Errors: those of sp_trace_open(),
+ * sp_trace_write() and sp_trace_end(). */
 SP_MUST sp_err sp_trainer_trace_open(sp_trainer *t);
 void sp_trainer_trace_step(sp_trainer *t);
+void sp_trainer_trace_batch(sp_trainer *t, const sp_batch *b, double start);
 SP_MUST sp_err sp_trainer_trace_stepped(sp_trainer *t);
 SP_MUST sp_err sp_trainer_trace_write(sp_trainer *t);
 SP_MUST sp_err sp_trainer_trace_end(sp_trainer *t, sp_err e);

@@ -39,6 +39,19 @@ void sp_trainer_trace_step(sp_trainer *t)
     follow(t, records ? t->trace : NULL);
 }
 
+void sp_trainer_trace_batch(sp_trainer *t, const sp_batch *b, double start)
+{
+    sp_trace_span(
+        t->trace,
+        &(sp_span_of){ .kind = SP_SPAN_DATA, .name = "data", .begin = start });
+    if (b->ended > 0)
+        sp_trace_span(t->trace, &(sp_span_of){ .kind = SP_SPAN_WORKER,
+                                               .name = "batch",
+                                               .begin = b->begun,
+                                               .end = b->ended,
+                                               .worker = b->worker });
+}
+
 sp_err sp_trainer_trace_write(sp_trainer *t)
 {
     return t->trace ? sp_agree(t->job->comm, sp_trace_write(t->trace)) : SP_OK;
