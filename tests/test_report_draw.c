@@ -414,7 +414,8 @@ START_TEST(seeds_have_a_mean)
               "<tr><th scope=\"row\">1</th><td>55.00\xc2\xa0%</td></tr>\n"
               "<tr><th scope=\"row\">2</th><td>70.00\xc2\xa0%</td></tr>\n"
               "<tr><th scope=\"row\">3</th><td>\xe2\x80\x93</td>"));
-    ck_assert_ptr_nonnull(strstr(page, "bold: mean of the seeds, test"));
+    ck_assert_ptr_nonnull(
+        strstr(page, "bold: mean over seeds (test), thin: each seed"));
     free(page);
 }
 END_TEST

@@ -305,8 +305,8 @@ static void write_note(const plan *p, const sp_chart *c, bool seeds,
             bold[*bold[0] ? 1 : 0] = l->part;
     }
     if (seeds)
-        snprintf(note, NOTE, "%s; bold: mean of the seeds%s%s, thin: each",
-                 p->note, *bold[0] ? ", " : "", bold[0]);
+        snprintf(note, NOTE, "%s; bold: mean over seeds%s%s%s, thin: each seed",
+                 p->note, *bold[0] ? " (" : "", bold[0], *bold[0] ? ")" : "");
     else if (thin && *bold[0])
         snprintf(note, NOTE, "%s; bold: %s%s%s, thin: training", p->note,
                  bold[0], *bold[1] ? " or " : "", bold[1]);

@@ -51,18 +51,27 @@ static bool has_part(const sp_gallery *g, sp_part_of part)
     return false;
 }
 
+/* The names of the first rows, which are runs or those of several seeds. */
 static void put_title(sp_text *out, const sp_runs *runs, const char *title)
 {
+    size_t rows = 0;
+
     if (title) {
         sp_escape(out, title);
         return;
     }
-    for (size_t i = 0; i < runs->count && i < 3; i++) {
-        sp_text_add(out, i ? ", " : "");
-        sp_escape(out, runs->run[i].name);
+    for (size_t i = 0; i < runs->count; i++) {
+        const sp_run *r = &runs->run[i];
+        if (r->look != rows)
+            continue; /* a row's later seed */
+        rows++;
+        if (rows > 3)
+            continue;
+        sp_text_add(out, rows > 1 ? ", " : "");
+        sp_escape(out, r->row);
     }
-    if (runs->count > 3)
-        sp_text_add(out, " and %zu more", runs->count - 3);
+    if (rows > 3)
+        sp_text_add(out, " and %zu more", rows - 3);
 }
 
 /* Nothing may be loaded from anywhere, and only this script may run. */

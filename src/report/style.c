@@ -35,7 +35,7 @@ static const char rules[] =
     "tbody th{font-weight:500}"
     "th.run{font-weight:650}"
     "small{color:var(--muted);font-size:12px}"
-    "td small{display:inline-block;max-width:40ch;white-space:normal}"
+    ".why{display:inline-block;max-width:40ch;white-space:normal}"
     "code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"
     "\"Liberation Mono\",monospace;font-size:12.5px}"
     "pre{overflow-x:auto;margin:8px 0 16px;padding:14px 16px;border:1px solid "

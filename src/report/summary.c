@@ -93,7 +93,7 @@ static void put_status(sp_text *out, const sp_run *r)
     sp_escape(out, status);
     sp_text_add(out, "</span>");
     if (reason) {
-        sp_text_add(out, "<br><small>");
+        sp_text_add(out, "<br><small class=\"why\">");
         sp_escape(out, reason);
         sp_text_add(out, "</small>");
     }
