@@ -102,21 +102,27 @@ check_run() {
 # The ranks' timelines are one, on one clock, and every other file has every
 # step once, when a rank was killed on the way, and on fewer ranks in the end.
 check_trace() {
-  local check=$shim
-  begin run 3 train text.yaml log.trace=true log.trace_steps=30 log.csv=true \
-    log.tensorboard=true
+  local check=$shim k
+  begin run 3 train text.yaml train.epochs=100000 log.trace=true \
+    log.trace_steps=30 log.csv=true log.tensorboard=true
   kill -9 "$(rank_of $mpi 1)"
   wait $mpi
   [ $? -ne 0 ] || fault "want a status that is not 0"
-  job 0 -n 3 "$sprat" resume run train.max_steps=40 log.trace_steps=100
-  "$check" run/trace.json 3 1 40 >out 2>err || fault "the trace of 3 ranks"
-  job 0 -n 2 "$sprat" resume run train.max_steps=60
-  "$check" run/trace.json 2 41 60 | grep -v 'rank that is not there' >out &&
-    fault "the trace goes on wrongly"
-  said run/log.txt 'trace .* steps?, .* to 40, on 3 ranks whose clocks agree to' \
-    'trace .* 20 steps, 41 to 60, on 2 ranks' \
+  # The step from which it goes on, by the checkpoint.
+  k=$(grep -oE '"step": ?[0-9]+' run/checkpoints/last/manifest.json | head -1)
+  k=${k##*[: ]}
+  job 0 -n 3 "$sprat" resume run train.max_steps=$((k + 40)) \
+    log.trace_steps=100
+  "$check" run/trace.json 3 1 $((k < 30 ? k : 30)) >out 2>err &&
+    "$check" run/trace.json 3 $((k + 1)) $((k + 40)) >out 2>err ||
+    fault "the trace of 3 ranks, killed and gone on from $k"
+  said run/log.txt "trace .* 40 steps, .* to $((k + 40)), on 3 ranks whose clock"
+  job 0 -n 2 "$sprat" resume run train.max_steps=$((k + 60))
+  "$check" run/trace.json 2 $((k + 41)) $((k + 60)) |
+    grep -v 'rank that is not there' >out && fault "the trace goes on wrongly"
+  said run/log.txt "trace .* 20 steps, $((k + 41)) to $((k + 60)), on 2 ranks" \
     'rank 1 .*computing .*waiting .*last at [0-9]+ of [0-9]+, by'
-  cut -d, -f2 run/steps.csv | tail -n +2 | diff - <(seq 60) >out ||
+  cut -d, -f2 run/steps.csv | tail -n +2 | diff - <(seq $((k + 60))) >out ||
     fault "steps.csv: want each step once"
 }
 
