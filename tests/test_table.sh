@@ -35,7 +35,7 @@ expect() {
 
 # begin FILE: start `sprat table t.yaml --run T` and wait for a file.
 begin() {
-  "$sprat" table t.yaml --run T >out 2>err </dev/null &
+  "$sprat" table t.yaml --run T >at_work 2>&1 </dev/null &
   pid=$!
   for ((i = 0; i < 3000; i++)); do
     [ ! -e "$1" ] || return 0
@@ -89,11 +89,13 @@ check_stop() {
   said out '^0 of 4 runs done, 4 missing; verdicts: .* 1 open'
   begin T/dgc-1/seed-1/config.yaml
   # One at a time; a look is allowed.
+  kill -STOP $pid
   expect 2 t.yaml --run T
   said err 'another process is at work on this table'
   expect 3 t.yaml --run T --report
   said out 'dense/seed-2'
   kill -TERM $pid
+  kill -CONT $pid
   wait $pid
   expect 0 t.yaml --run T
   same_tables
@@ -127,6 +129,13 @@ YAML
   [ ! -e W ] || fault "a folder for the wrong number of ranks"
   expect 2 t.yaml --run tiny.yaml
   said err 'tiny.yaml'
+  # A folder of somebody's.
+  mkdir theirs
+  echo mine >theirs/table.md
+  expect 2 t.yaml --run theirs
+  said err 'theirs: holds a table.md'
+  expect 2 t.yaml --run theirs --report
+  [ "$(cat theirs/table.md)" = mine ] || fault "a file was replaced"
   # Another run in a cell's place.
   "$sprat" train tiny.yaml --run T/dense/seed-1 >out 2>err
   expect 2 t.yaml --run T

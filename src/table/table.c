@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -16,6 +17,8 @@
 #include "table/write.h"
 #include "train/launcher.h"
 #include "train/shared.h"
+
+enum { LOCK_TRIES = 20 /* in 2 seconds */ };
 
 /* ---- The folder ---------------------------------------------------------- */
 
@@ -30,33 +33,76 @@ static char *default_folder(const char *file)
     return sp_path("runs/tables", "%.*s", (int)n, name);
 }
 
+static const struct file {
+    const char *name;
+    void (*put)(sp_text *out, const sp_findings *f);
+} files[] = {
+    { "table.csv", sp_write_csv },
+    { "table.tex", sp_write_latex },
+    { "table.md", sp_write_markdown },
+};
+
+enum { FILES = sizeof files / sizeof *files };
+
+/* Nobody's files are replaced: a folder that a table has is marked by its lock.
+ */
+static sp_err check_own(const sp_queue *q, const char *lock)
+{
+    for (size_t i = 0; i < FILES && access(lock, F_OK) != 0; i++) {
+        char *path = sp_path(q->folder, "%s", files[i].name);
+        bool there = path && access(path, F_OK) == 0;
+
+        free(path);
+        if (!path)
+            return sp_fail(SP_ENOMEM, "out of memory");
+        if (there)
+            return sp_fail(SP_EARG,
+                           "%s: holds a %s, and without a file .lock it is not "
+                           "the folder of a table: give another --run",
+                           q->folder, files[i].name);
+    }
+    return SP_OK;
+}
+
+/* Try for a while: a report has the lock for a moment only. */
+static bool try_lock(int file, bool report)
+{
+    int tries = report ? 1 : LOCK_TRIES;
+
+    while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK || --tries == 0)
+            return false;
+        nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+    }
+    return true;
+}
+
 /* One process at a time. A report that cannot have the lock, or a file for it,
  * only shows. */
-static sp_err take_lock(sp_queue *q)
+static sp_err take_lock(sp_queue *q, const char *path)
 {
-    char *path = sp_path(q->folder, ".lock");
-    sp_err e = SP_OK;
+    bool report = q->opt->report;
 
-    if (!path)
-        return sp_fail(SP_ENOMEM, "out of memory");
+    SP_TRY(check_own(q, path));
     q->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (q->lock < 0)
-        e = q->opt->report ? SP_OK : sp_io_fail("write to", path);
-    else if (flock(q->lock, LOCK_EX | LOCK_NB) == 0)
-        q->writes = true;
-    else if (errno != EWOULDBLOCK)
-        e = sp_io_fail("lock", path);
-    else if (!q->opt->report)
-        e = sp_fail(SP_EARG,
-                    "%s: another process is at work on this table: wait for "
-                    "it, or give another --run (--report shows how it stands)",
-                    q->folder);
-    free(path);
-    return e;
+        return report ? SP_OK : sp_io_fail("write to", path);
+    q->writes = try_lock(q->lock, report);
+    if (q->writes || (report && errno == EWOULDBLOCK))
+        return SP_OK;
+    if (errno != EWOULDBLOCK)
+        return sp_io_fail("lock", path);
+    return sp_fail(SP_EARG,
+                   "%s: another process is at work on this table: wait for it, "
+                   "or give another --run (--report shows how it stands)",
+                   q->folder);
 }
 
 static sp_err open_folder(sp_queue *q)
 {
+    char *path;
+    sp_err e;
+
     if (sp_comm_rank(q->opt->comm) != 0)
         return SP_OK;
     if (q->opt->report && !sp_is_dir(q->folder))
@@ -66,7 +112,10 @@ static sp_err open_folder(sp_queue *q)
                        q->folder);
     if (!q->opt->report)
         SP_TRY(sp_dir_make(q->folder));
-    return take_lock(q);
+    path = sp_path(q->folder, ".lock");
+    e = path ? take_lock(q, path) : sp_fail(SP_ENOMEM, "out of memory");
+    free(path);
+    return e;
 }
 
 /* ---- Cells --------------------------------------------------------------- */
@@ -125,15 +174,14 @@ static void close_queue(sp_queue *q)
 
 /* ---- What is told -------------------------------------------------------- */
 
-static sp_err write_one(const sp_queue *q, const char *name,
-                        void (*put)(sp_text *out, const sp_findings *f))
+static sp_err write_one(const sp_queue *q, const struct file *file)
 {
     sp_findings f = { &q->table, &q->cells, q->rows };
-    char *path = sp_path(q->folder, "%s", name);
+    char *path = sp_path(q->folder, "%s", file->name);
     sp_text text = { 0 };
     sp_err e;
 
-    put(&text, &f);
+    file->put(&text, &f);
     e = path ? sp_text_check(&text) : sp_fail(SP_ENOMEM, "out of memory");
     if (e == SP_OK)
         e = sp_file_write_synced(path, sp_text_string(&text), text.size);
@@ -147,9 +195,9 @@ sp_err sp_queue_write(sp_queue *q)
     sp_summarize(&q->table, &q->cells, q->rows);
     if (!q->writes)
         return SP_OK;
-    SP_TRY(write_one(q, "table.csv", sp_write_csv));
-    SP_TRY(write_one(q, "table.tex", sp_write_latex));
-    return write_one(q, "table.md", sp_write_markdown);
+    for (size_t i = 0; i < FILES; i++)
+        SP_TRY(write_one(q, &files[i]));
+    return SP_OK;
 }
 
 static void show(const sp_queue *q)
