@@ -6,6 +6,8 @@
 set -u
 . "$(dirname "$0")/outside.sh"
 sprat=$(realpath "$1")
+# Much is synced: in memory, if there is such a place.
+[ -n "${TMPDIR:-}" ] || [ ! -w /dev/shm ] || export TMPDIR=/dev/shm
 scratch
 cat >tiny.yaml <<'YAML'
 model: {name: mlp, hidden: [8]}
