@@ -190,6 +190,22 @@ static void check_whole(const char *run)
     ck_assert_int_eq(lines_of(run, "tensors.jsonl", "names"), 1);
 }
 
+/* Readers would take for events what a writer that was killed left of a file
+ * with another number. */
+START_TEST(what_killed_writers_left_goes)
+{
+    static const char left[] = "m/tensorboard/events.out.tfevents.0000000005."
+                               "sprat.tmp";
+    sp_metrics m;
+
+    sp_scratch_write(r.folder, left, "torn", 4);
+    m = open_metrics();
+    sp_metrics_close(&m);
+    ck_assert(!sp_is_file(sp_scratch_path(r.folder, left)));
+    free(events_read(event_file("m")));
+}
+END_TEST
+
 /* Killed behind a line of the terminal, 7 of which are an epoch's, and gone on
  * from: all files hold each step once. */
 START_TEST(killed_and_resumed_nothing_is_double)
@@ -306,6 +322,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_step_in_all_forms);
     tcase_add_test(tc, no_number_of_an_epoch_is_lost);
+    tcase_add_test(tc, what_killed_writers_left_goes);
     tcase_add_loop_test(tc, killed_and_resumed_nothing_is_double, 0, 7);
     tcase_add_test(tc, asked_for_late_they_are_whole);
     tcase_add_test(tc, numbers_of_parameters);

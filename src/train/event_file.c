@@ -180,7 +180,8 @@ static void put_line(sp_text *out, const sp_json_value *line)
 
 static bool wanted(const sp_log_cfg *log) { return log->tensorboard; }
 
-/* The number of one of these files; -1: it is another. */
+/* The number of one of these files, or of what a writer that was killed left of
+ * one; -1: it is another. */
 static int64_t number_of(const char *name)
 {
     const size_t n = sizeof NAME - 1;
@@ -191,9 +192,9 @@ static int64_t number_of(const char *name)
         return -1;
     errno = 0;
     number = strtoll(name + n, &end, 10);
-    return errno == 0 && strcmp(end, ".sprat") == 0 && number < INT64_MAX
-               ? (int64_t)number
-               : -1;
+    if (strcmp(end, ".sprat") != 0 && strcmp(end, ".sprat.tmp") != 0)
+        return -1;
+    return errno == 0 && number < INT64_MAX ? (int64_t)number : -1;
 }
 
 /* The largest number there is, but for that of `but`; those below are removed
