@@ -9,7 +9,7 @@
 #include "runs.h"
 #include "sprat/table.h"
 #include "table/same.h"
-#include "table/summary.h"
+#include "table/write.h"
 
 static runs r;
 
@@ -374,7 +374,10 @@ START_TEST(what_a_run_has_sent)
         "{\"kind\":\"epoch\",\"step\":40,\"packet_bytes\":4,"
         "\"dense_bytes\":20}\n"
         "{\"kind\":\"epoch\",\"st";
-    static const char more[] = "\n{\"kind\":\"epoch\",\"step\":50}\n";
+    static const char back[] =
+        "\n{\"kind\":\"epoch\",\"step\":-9223372036854775807,"
+        "\"packet_bytes\":9,\"dense_bytes\":9}\n";
+    static const char more[] = "{\"kind\":\"epoch\",\"step\":50}\n";
     sp_text all = { 0 };
     sp_run_sent sent;
 
@@ -384,7 +387,12 @@ START_TEST(what_a_run_has_sent)
     ck_assert_int_eq(sp_sent_in_run(path("run"), &sent), SP_OK);
     ck_assert_double_eq(sent.packet, 5);
     ck_assert_double_eq(sent.dense, 25);
-    sp_text_add(&all, "%s%s", lines, more);
+    /* Steps of a damaged file, which lead back. */
+    sp_text_add(&all, "%s%s", lines, back);
+    sp_scratch_write(r.folder, "run/metrics.jsonl", all.bytes, all.size);
+    ck_assert_int_eq(sp_sent_in_run(path("run"), &sent), SP_OK);
+    ck_assert_double_eq(sent.packet, 5);
+    sp_text_add(&all, "%s", more);
     sp_scratch_write(r.folder, "run/metrics.jsonl", all.bytes, all.size);
     sp_text_free(&all);
     ck_assert_int_eq(sp_sent_in_run(path("run"), &sent), SP_OK);
@@ -422,6 +430,7 @@ START_TEST(rows_are_summed_up)
     };
     sp_cells all = { cells, 6 };
     sp_row_summary s[2];
+    sp_text verdict = { 0 };
 
     sp_summarize(&t, &all, s);
     ck_assert_int_eq(s[0].cells, 3);
@@ -436,6 +445,10 @@ START_TEST(rows_are_summed_up)
     ck_assert_double_eq_tol(s[1].difference.mean, 0.375, 1e-12);
     ck_assert_double_eq_tol(s[1].difference.half, 6.313752 * 0.125, 1e-5);
     ck_assert_int_eq(s[1].verdict, SP_VERDICT_GOOD);
+    sp_put_verdict(&verdict, &t, &s[1]);
+    ck_assert_str_eq(sp_text_string(&verdict),
+                     "no worse than 1 (2 of 3 pairs)");
+    sp_text_free(&verdict);
     ck_assert_double_eq_tol(s[1].value.mean, 192.75 / 3, 1e-12);
     ck_assert_double_eq(s[1].packet_bytes, 4);
     ck_assert_double_eq(s[1].ratio, 100);

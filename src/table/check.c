@@ -188,25 +188,38 @@ static void announce(const sp_queue *q, const sp_table_row *row)
     fflush(q->opt->terminal);
 }
 
+/* Check a row that rank 0 knows to have runs left; mistakes that all ranks have
+ * are noted. */
+static sp_err check_left(const sp_queue *q, const sp_cell *first,
+                         const sp_registry *r, mistakes *m)
+{
+    bool left = is_left(q, first->row);
+    sp_err e;
+
+    SP_TRY(sp_shared_bytes(q->opt->comm, SP_USE_CHECK, &left, sizeof left));
+    if (!left)
+        return SP_OK;
+    announce(q, first->row);
+    e = check_data(q, first, r);
+    if (e != SP_OK && !sp_agreed(q->opt->comm))
+        return e;
+    note(m, first->row, e);
+    return SP_OK;
+}
+
 sp_err sp_check_data(const sp_queue *q, const sp_registry *r)
 {
     mistakes m = { .first = SP_OK };
+    sp_err e = SP_OK;
 
-    for (size_t i = 0; i < q->cells.count; i++) {
+    for (size_t i = 0; e == SP_OK && i < q->cells.count; i++) {
         const sp_cell *c = &q->cells.cell[i];
-        bool left = is_left(q, c->row);
-        sp_err e;
 
-        if (i > 0 && c->row == c[-1].row)
-            continue;
-        SP_TRY(sp_shared_bytes(q->opt->comm, SP_USE_CHECK, &left, sizeof left));
-        if (!left)
-            continue;
-        announce(q, c->row);
-        e = check_data(q, c, r);
-        if (e != SP_OK && !sp_agreed(q->opt->comm))
-            return e;
-        note(&m, c->row, e);
+        if (i == 0 || c->row != c[-1].row)
+            e = check_left(q, c, r, &m);
     }
-    return sp_agree(q->opt->comm, conclude(&m));
+    if (e == SP_OK)
+        return sp_agree(q->opt->comm, conclude(&m));
+    sp_text_free(&m.text);
+    return e;
 }

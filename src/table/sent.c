@@ -20,7 +20,7 @@ static double number(const sp_json_value *line, const char *key)
     return v && v->kind == SP_JSON_NUMBER ? v->number : NAN;
 }
 
-/* An epoch's mean counts as often as it has steps. */
+/* An epoch's mean counts as often as it has steps; one without, not at all. */
 static void add(void *arg, const char *line, size_t n,
                 const sp_json_value *value)
 {
@@ -32,7 +32,8 @@ static void add(void *arg, const char *line, size_t n,
     (void)line;
     (void)n;
     if (!kind || kind->kind != SP_JSON_TEXT ||
-        strcmp(kind->text, "epoch") != 0 || !step || !step->whole)
+        strcmp(kind->text, "epoch") != 0 || !step || !step->whole ||
+        step->integer <= s->steps)
         return;
     steps = (double)(step->integer - s->steps);
     s->sent.packet += steps * number(value, "packet_bytes");

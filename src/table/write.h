@@ -32,7 +32,7 @@ void sp_put_score(sp_text *out, const sp_table *t, double x, bool sign);
 /* "146", "1.85"; nothing for NAN. */
 void sp_put_ratio(sp_text *out, double x);
 
-/* "equal within 0.5", "open (1 seed)". */
+/* "equal within 0.5", "worse (2 of 3 pairs)", "open (1 pair)". */
 void sp_put_verdict(sp_text *out, const sp_table *t, const sp_row_summary *s);
 
 /* What the numbers are, in plain words and without line ends. */

@@ -49,6 +49,14 @@ static void put_open(sp_text *out, const sp_row_summary *s)
         sp_text_add(out, "open");
 }
 
+/* On how many seeds a verdict rests where it is not all: a run that failed, here
+ * or in the baseline, has no part in it. */
+static void put_pairs(sp_text *out, const sp_row_summary *s)
+{
+    if (s->difference.n < s->cells)
+        sp_text_add(out, " (%d of %d pairs)", s->difference.n, s->cells);
+}
+
 void sp_put_verdict(sp_text *out, const sp_table *t, const sp_row_summary *s)
 {
     switch (s->verdict) {
@@ -56,12 +64,15 @@ void sp_put_verdict(sp_text *out, const sp_table *t, const sp_row_summary *s)
         break;
     case SP_VERDICT_EQUAL:
         sp_text_add(out, "equal within %g", t->margin);
+        put_pairs(out, s);
         break;
     case SP_VERDICT_GOOD:
         sp_text_add(out, "no worse than %g", t->margin);
+        put_pairs(out, s);
         break;
     case SP_VERDICT_WORSE:
         sp_text_add(out, "worse");
+        put_pairs(out, s);
         break;
     case SP_VERDICT_OPEN:
         put_open(out, s);
@@ -83,8 +94,9 @@ void sp_put_legend(sp_text *out, const sp_table *t)
     if (t->margin > 0)
         sp_text_add(out,
                     " A row is equal where the interval of its difference is "
-                    "within %g, and worse where all of it is worse by more; "
-                    "else it is open.",
+                    "within %g, no worse where it reaches beyond that on the "
+                    "better side alone, and worse where all of it is worse by "
+                    "more; else it is open.",
                     t->margin);
     sp_text_add(out,
                 " Bytes are those of one rank's encoded gradients in a step of "
