@@ -49,8 +49,8 @@ static void put_open(sp_text *out, const sp_row_summary *s)
         sp_text_add(out, "open");
 }
 
-/* On how many seeds a verdict rests where it is not all: a run that failed, here
- * or in the baseline, has no part in it. */
+/* On how many seeds a verdict rests where it is not all: a run that failed,
+ * here or in the baseline, has no part in it. */
 static void put_pairs(sp_text *out, const sp_row_summary *s)
 {
     if (s->difference.n < s->cells)
