@@ -24,7 +24,6 @@ static void expect(sp_text *t, const char *hex)
  * specification: a = 150; b = "testing"; c.a = 150. */
 START_TEST(the_examples_of_the_specification)
 {
-    static const int64_t packed[] = { 3, 270, 86942 };
     sp_text t = { 0 }, inner = { 0 };
 
     sp_pb_int(&t, 1, 150);
@@ -37,8 +36,6 @@ START_TEST(the_examples_of_the_specification)
     sp_text_free(&inner);
     sp_pb_int(&t, 1, -2);
     expect(&t, "08 fe ff ff ff ff ff ff ff ff 01");
-    sp_pb_ints(&t, 6, packed, 3);
-    expect(&t, "32 06 03 8e 02 9e a7 05");
 }
 END_TEST
 
@@ -56,7 +53,7 @@ START_TEST(varints_end_where_seven_bits_do)
     expect(&t, "08 ff 7f");
     sp_pb_int(&t, 1, 16384);
     expect(&t, "08 80 80 01");
-    sp_pb_uint(&t, 1, UINT64_MAX);
+    sp_pb_int(&t, 1, -1);
     expect(&t, "08 ff ff ff ff ff ff ff ff ff 01");
     sp_pb_int(&t, 1, INT64_MIN);
     expect(&t, "08 80 80 80 80 80 80 80 80 80 01");
@@ -81,15 +78,14 @@ END_TEST
  * 0xc0000000. The lowest byte comes first. */
 START_TEST(floating_point_is_little_endian)
 {
-    static const float two[] = { 1, -2 };
     sp_text t = { 0 };
 
     sp_pb_double(&t, 1, 1.5);
     expect(&t, "09 00 00 00 00 00 00 f8 3f");
     sp_pb_float(&t, 2, 1);
     expect(&t, "15 00 00 80 3f");
-    sp_pb_floats(&t, 4, two, 2);
-    expect(&t, "22 08 00 00 80 3f 00 00 00 c0");
+    sp_pb_float(&t, 2, -2);
+    expect(&t, "15 00 00 00 c0");
 }
 END_TEST
 
@@ -100,9 +96,7 @@ START_TEST(what_is_empty_has_its_tag)
     sp_pb_bytes(&t, 1, NULL, 0);
     sp_pb_string(&t, 2, "");
     sp_pb_message(&t, 3, &inner);
-    sp_pb_ints(&t, 4, NULL, 0);
-    sp_pb_floats(&t, 5, NULL, 0);
-    expect(&t, "0a 00 12 00 1a 00 22 00 2a 00");
+    expect(&t, "0a 00 12 00 1a 00");
 }
 END_TEST
 

@@ -25,9 +25,6 @@ enum { SP_PB_FIELDS = 536870911 }; /* 2^29 - 1: the largest number of a field */
 /* An int32, int64 (negative ones take ten bytes), bool or enum. */
 void sp_pb_int(sp_text *t, int field, int64_t value);
 
-/* A uint32 or uint64. */
-void sp_pb_uint(sp_text *t, int field, uint64_t value);
-
 void sp_pb_float(sp_text *t, int field, float value);
 void sp_pb_double(sp_text *t, int field, double value);
 
@@ -37,9 +34,5 @@ void sp_pb_string(sp_text *t, int field, const char *value);
 
 /* A message within. */
 void sp_pb_message(sp_text *t, int field, const sp_text *inner);
-
-/* A packed repeated field of int32, int64, bool or enum; of float. */
-void sp_pb_ints(sp_text *t, int field, const int64_t *values, size_t n);
-void sp_pb_floats(sp_text *t, int field, const float *values, size_t n);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/little.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "safetensors files are little endian, and nothing here swaps bytes"
@@ -137,8 +138,7 @@ static sp_err put_all(sp_file_out *f, sp_hash *h, const char *header,
     uint8_t length[8];
     uint64_t bytes;
 
-    for (int i = 0; i < 8; i++)
-        length[i] = (uint8_t)((uint64_t)(n + padding) >> 8 * i);
+    sp_little_put(length, sizeof length, n + padding);
     SP_TRY(put_part(f, h, length, sizeof length));
     SP_TRY(put_part(f, h, header, n));
     SP_TRY(put_part(f, h, "        ", padding));
@@ -331,13 +331,12 @@ static sp_err read_tensors(sp_st_file *f)
 static sp_err read_header(sp_st_file *f)
 {
     uint8_t length[8];
-    uint64_t n = 0;
+    uint64_t n;
     char *text;
     sp_err e;
 
     SP_TRY(sp_file_read_at(f->fd, f->path, 0, length, sizeof length));
-    for (int i = 0; i < 8; i++)
-        n |= (uint64_t)length[i] << 8 * i;
+    n = sp_little_get(length, sizeof length);
     if (n > MOST_HEADER)
         return sp_fail(SP_EFORMAT,
                        "%s is not a safetensors file: its first 8 bytes say "

@@ -3,15 +3,7 @@
 #include <string.h>
 
 #include "base/half.h"
-
-static uint64_t word(const uint8_t *bytes, size_t n)
-{
-    uint64_t x = 0;
-
-    for (size_t i = 0; i < n; i++)
-        x |= (uint64_t)bytes[i] << 8 * i;
-    return x;
-}
+#include "base/little.h"
 
 static float float_of(uint32_t bits)
 {
@@ -23,34 +15,37 @@ static float float_of(uint32_t bits)
 
 static float get_float(const uint8_t *b)
 {
-    return float_of((uint32_t)word(b, 4));
+    return float_of((uint32_t)sp_little_get(b, 4));
 }
 
 static float get_half(const uint8_t *b)
 {
-    return sp_half_float((uint16_t)word(b, 2));
+    return sp_half_float((uint16_t)sp_little_get(b, 2));
 }
 
 /* The upper half of a float. */
 static float get_bfloat16(const uint8_t *b)
 {
-    return float_of((uint32_t)word(b, 2) << 16);
+    return float_of((uint32_t)sp_little_get(b, 2) << 16);
 }
 
 static float get_double(const uint8_t *b)
 {
-    uint64_t bits = word(b, 8);
+    uint64_t bits = sp_little_get(b, 8);
     double x;
 
     memcpy(&x, &bits, sizeof x);
     return (float)x;
 }
 
-static float get_int64(const uint8_t *b) { return (float)(int64_t)word(b, 8); }
+static float get_int64(const uint8_t *b)
+{
+    return (float)(int64_t)sp_little_get(b, 8);
+}
 
 static float get_int32(const uint8_t *b)
 {
-    return (float)(int32_t)(uint32_t)word(b, 4);
+    return (float)(int32_t)(uint32_t)sp_little_get(b, 4);
 }
 
 static float get_byte(const uint8_t *b) { return (float)b[0]; }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/little.h"
 #include "convert/pickle_value.h"
 
 typedef sp_pickle_value value;
@@ -371,9 +372,7 @@ static sp_err take_number(machine *m, size_t n, uint64_t *out)
     const uint8_t *p = NULL;
 
     SP_TRY(take(m, n, &p));
-    *out = 0;
-    for (size_t i = 0; i < n; i++)
-        *out |= (uint64_t)p[i] << 8 * i;
+    *out = sp_little_get(p, n);
     return SP_OK;
 }
 

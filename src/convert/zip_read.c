@@ -3,6 +3,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/little.h"
 #include "convert/zip.h"
 
 enum {
@@ -26,15 +27,6 @@ typedef struct reader {
     const uint8_t *bytes;
     size_t size;
 } reader;
-
-static uint64_t number(const uint8_t *p, int bytes)
-{
-    uint64_t x = 0;
-
-    for (int i = 0; i < bytes; i++)
-        x |= (uint64_t)p[i] << 8 * i;
-    return x;
-}
 
 static bool is_mark(const uint8_t *p, char a, char b)
 {
@@ -68,7 +60,7 @@ static const uint8_t *find_end(const reader *r)
 {
     for (size_t back = END; back <= r->size && back <= END + COMMENT; back++) {
         const uint8_t *p = r->bytes + (r->size - back);
-        if (is_mark(p, 5, 6) && number(p + 20, 2) == back - END)
+        if (is_mark(p, 5, 6) && sp_little_get(p + 20, 2) == back - END)
             return p;
     }
     return NULL;
@@ -83,19 +75,19 @@ static sp_err find_directory(const reader *r, directory *d)
     if (!end)
         return damaged(r->z, NULL,
                        "the archive's directory is missing: it is truncated");
-    d->count = number(end + 10, 2);
-    d->bytes = number(end + 12, 4);
-    d->at = number(end + 16, 4);
+    d->count = sp_little_get(end + 10, 2);
+    d->bytes = sp_little_get(end + 12, 4);
+    d->at = sp_little_get(end + 16, 4);
     at = (size_t)(end - r->bytes);
     if (at < LOCATOR || !is_mark(end - LOCATOR, 6, 7))
         return SP_OK;
-    where = number(end - LOCATOR + 8, 8);
+    where = sp_little_get(end - LOCATOR + 8, 8);
     if (!within(r, where, END64) || !is_mark(r->bytes + where, 6, 6))
         return damaged(r->z, NULL, "the archive's directory is damaged");
     far = r->bytes + where;
-    d->count = number(far + 32, 8);
-    d->bytes = number(far + 40, 8);
-    d->at = number(far + 48, 8);
+    d->count = sp_little_get(far + 32, 8);
+    d->bytes = sp_little_get(far + 40, 8);
+    d->at = sp_little_get(far + 48, 8);
     return SP_OK;
 }
 
@@ -104,8 +96,8 @@ static sp_err find_directory(const reader *r, directory *d)
 static bool read_extra(const uint8_t *extra, size_t size, uint64_t *wide[3])
 {
     while (size >= 4) {
-        size_t kind = (size_t)number(extra, 2),
-               n = (size_t)number(extra + 2, 2);
+        size_t kind = (size_t)sp_little_get(extra, 2),
+               n = (size_t)sp_little_get(extra + 2, 2);
         extra += 4;
         size -= 4;
         if (n > size)
@@ -116,7 +108,7 @@ static bool read_extra(const uint8_t *extra, size_t size, uint64_t *wide[3])
                     continue;
                 if (n < 8)
                     return false;
-                *wide[i] = number(extra, 8);
+                *wide[i] = sp_little_get(extra, 8);
                 extra += 8;
                 n -= 8;
             }
@@ -136,7 +128,8 @@ static sp_err place(const reader *r, sp_zip_entry *e, uint64_t at)
 
     if (!within(r, at, LOCAL) || !is_mark(r->bytes + at, 3, 4))
         return damaged(r->z, e->name, "its header is not where it should be");
-    names = number(r->bytes + at + 26, 2) + number(r->bytes + at + 28, 2);
+    names = sp_little_get(r->bytes + at + 26, 2) +
+            sp_little_get(r->bytes + at + 28, 2);
     at += LOCAL + names;
     if (!within(r, at, e->packed))
         return damaged(r->z, e->name,
@@ -161,11 +154,11 @@ static sp_err read_entry(const reader *r, const uint8_t *p, uint64_t left,
 
     if (left < ENTRY || !is_mark(p, 1, 2))
         return damaged(r->z, NULL, "the archive's directory is damaged");
-    flags = (size_t)number(p + 8, 2);
-    method = (size_t)number(p + 10, 2);
-    name = (size_t)number(p + 28, 2);
-    extra = (size_t)number(p + 30, 2);
-    comment = (size_t)number(p + 32, 2);
+    flags = (size_t)sp_little_get(p + 8, 2);
+    method = (size_t)sp_little_get(p + 10, 2);
+    name = (size_t)sp_little_get(p + 28, 2);
+    extra = (size_t)sp_little_get(p + 30, 2);
+    comment = (size_t)sp_little_get(p + 32, 2);
     *used = ENTRY + name + extra + comment;
     if (left < *used || name == 0 || memchr(p + ENTRY, 0, name))
         return damaged(r->z, NULL, "the archive's directory is damaged");
@@ -174,11 +167,11 @@ static sp_err read_entry(const reader *r, const uint8_t *p, uint64_t left,
         return sp_fail(SP_ENOMEM, "%s: out of memory", r->z->path);
     memcpy(text, p + ENTRY, name);
     *e = (sp_zip_entry){ .name = text,
-                         .crc = (uint32_t)number(p + 16, 4),
-                         .packed = number(p + 20, 4),
-                         .size = number(p + 24, 4),
+                         .crc = (uint32_t)sp_little_get(p + 16, 4),
+                         .packed = sp_little_get(p + 20, 4),
+                         .size = sp_little_get(p + 24, 4),
                          .deflated = method == DEFLATED };
-    at = number(p + 42, 4);
+    at = sp_little_get(p + 42, 4);
     if (flags & ENCRYPTED)
         return damaged(r->z, text, "is encrypted; unpack it first");
     if (method != STORED && method != DEFLATED)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/little.h"
 #include "base/text.h"
 #include "convert/zip.h"
 
@@ -19,13 +20,12 @@ struct sp_zip_out {
     sp_text directory;
 };
 
-static void add_number(sp_text *t, uint64_t x, int bytes)
+static void add_number(sp_text *t, uint64_t x, size_t bytes)
 {
     uint8_t b[8];
 
-    for (int i = 0; i < bytes; i++)
-        b[i] = (uint8_t)(x >> 8 * i);
-    sp_text_put(t, b, (size_t)bytes);
+    sp_little_put(b, bytes, x);
+    sp_text_put(t, b, bytes);
 }
 
 static sp_err put(sp_zip_out *z, const void *bytes, size_t n)

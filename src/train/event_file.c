@@ -25,6 +25,7 @@
 #include <time.h>
 
 #include "base/files.h"
+#include "base/little.h"
 #include "base/protobuf.h"
 #include "train/metrics.h"
 #include "train/sinks.h"
@@ -32,12 +33,6 @@
 #define NAME "events.out.tfevents."
 
 /* ---- Records ------------------------------------------------------------- */
-
-static void put_little(uint8_t *out, uint64_t value, int n)
-{
-    for (int i = 0; i < n; i++)
-        out[i] = (uint8_t)(value >> 8 * i);
-}
 
 /* A CRC of what has CRCs in it would be weak: they are stored otherwise. */
 static uint32_t masked_crc(const void *bytes, size_t n)
@@ -51,9 +46,9 @@ static void put_record(sp_text *out, const sp_text *event)
 {
     uint8_t head[12], tail[4];
 
-    put_little(head, event->size, 8);
-    put_little(head + 8, masked_crc(head, 8), 4);
-    put_little(tail, masked_crc(event->bytes, event->size), 4);
+    sp_little_put(head, 8, event->size);
+    sp_little_put(head + 8, 4, masked_crc(head, 8));
+    sp_little_put(tail, 4, masked_crc(event->bytes, event->size));
     sp_text_put(out, head, sizeof head);
     sp_text_put(out, event->bytes, event->size);
     sp_text_put(out, tail, sizeof tail);
