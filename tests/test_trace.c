@@ -147,11 +147,14 @@ static void find(const char *run, const char *name, double *begin,
 
 /* A part by hand. At 1000 rank 0 is 100 ahead, at 3000 it is 300: at 2000 it is
  * 200, so what goes on from there until 2500 begins at 2200 and ends at 2750.
- * Behind the mark at 9000, which has none at its end, it is always -500. */
+ * Behind the mark at 9000, which has none at its end, it is always -500. A mark
+ * that does not say of when, or how far, is none. */
 START_TEST(clocks_are_put_together)
 {
     static const char part[] =
         "[\n"
+        "{\"name\":\"clock\",\"ph\":\"i\",\"pid\":1,\"tid\":0,\"ts\":500,"
+        "\"args\":{\"end\":false,\"offset\":null}}\n,\n"
         "{\"name\":\"clock\",\"ph\":\"i\",\"pid\":1,\"tid\":0,\"ts\":1000,"
         "\"args\":{\"end\":false,\"offset\":100}}\n,\n"
         "{\"name\":\"one\",\"ph\":\"X\",\"pid\":1,\"tid\":0,\"ts\":2000,"

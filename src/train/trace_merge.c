@@ -21,6 +21,7 @@ typedef struct mark {
 
 typedef struct merging {
     sp_text events, arrivals, texts; /* arrays, one item after the other */
+    sp_text names;                   /* size_t: which events are names */
     sp_text marks;                   /* of the part at hand, in turn */
     size_t reached;                  /* marks that its events are behind */
     int64_t from;                    /* step at which this call began */
@@ -45,9 +46,13 @@ static bool has_text(const sp_json_value *object, const char *key,
 
 /* ---- Clocks -------------------------------------------------------------- */
 
-static bool is_mark(const sp_json_value *e)
+/* False: it is another event, or says nothing of a clock. */
+static bool read_mark(const sp_json_value *e, mark *out)
 {
-    return has_text(e, "name", "clock");
+    *out = (mark){ number_of(e, "ts"),
+                   number_of(sp_json_find(e, "args"), "offset") };
+    return has_text(e, "name", "clock") && !isnan(out->at) &&
+           !isnan(out->offset);
 }
 
 static bool is_end(const sp_json_value *e)
@@ -67,13 +72,11 @@ static void take_mark(void *arg, const char *line, size_t n,
                       const sp_json_value *e)
 {
     merging *m = arg;
-    pair p = { { number_of(e, "ts"),
-                 number_of(sp_json_find(e, "args"), "offset") },
-               { NAN, NAN } };
+    pair p = { .end = { NAN, NAN } };
 
     (void)line;
     (void)n;
-    if (!is_mark(e) || isnan(p.start.at) || isnan(p.start.offset))
+    if (!read_mark(e, &p.start))
         return;
     if (!is_end(e))
         sp_text_put(&m->marks, &p, sizeof p);
@@ -150,16 +153,35 @@ static void write_event(const merging *m, sp_json *j, const sp_json_value *e)
     sp_json_close(j);
 }
 
-/* Names are written again by each call of the program. */
+/* Names are written again by each call of the program. Those of one rank follow
+ * each other: only the names are searched, from the last. */
 static bool is_there(const merging *m, const char *text, size_t size)
 {
     const event *all = (const event *)(const void *)m->events.bytes;
+    const size_t *names = (const size_t *)(const void *)m->names.bytes;
 
-    for (size_t i = 0; i < m->events.size / sizeof *all; i++)
-        if (all[i].at < 0 && all[i].size == size &&
-            memcmp(m->texts.bytes + all[i].text, text, size) == 0)
+    for (size_t i = m->names.size / sizeof *names; i-- > 0;)
+        if (all[names[i]].size == size &&
+            memcmp(m->texts.bytes + all[names[i]].text, text, size) == 0)
             return true;
     return false;
+}
+
+/* Once memory has run out nothing is kept, so that places in lists stay true.
+ */
+static void keep_event(merging *m, event new, bool name, const char *text)
+{
+    size_t place = m->events.size / sizeof new;
+
+    new.text = m->texts.size;
+    new.size = strlen(text);
+    if (name && is_there(m, text, new.size))
+        return;
+    sp_text_put(&m->texts, text, new.size);
+    if (!m->texts.failed)
+        sp_text_put(&m->events, &new, sizeof new);
+    if (name && !m->texts.failed && !m->events.failed)
+        sp_text_put(&m->names, &place, sizeof place);
 }
 
 static void add_event(merging *m, const sp_json_value *e)
@@ -167,38 +189,32 @@ static void add_event(merging *m, const sp_json_value *e)
     bool name = has_text(e, "ph", "M");
     double lasts = number_of(e, "dur");
     event new = { .at = name ? -1 : shift(m, number_of(e, "ts")),
-                  .lasts = isnan(lasts) ? 0 : lasts,
-                  .text = m->texts.size };
+                  .lasts = isnan(lasts) ? 0 : lasts };
     sp_json j = { 0 };
     const char *text;
 
     write_event(m, &j, e);
-    if (sp_json_finish(&j, &text) != SP_OK) {
+    if (sp_json_finish(&j, &text) == SP_OK)
+        keep_event(m, new, name, text);
+    else
         m->e = SP_ENOMEM;
-    } else if (!name || !is_there(m, text, strlen(text))) {
-        new.size = strlen(text);
-        sp_text_put(&m->texts, text, new.size);
-        sp_text_put(&m->events, &new, sizeof new);
-    }
     sp_json_free(&j);
 }
 
 static void add_arrival(merging *m, const sp_json_value *e)
 {
     const sp_json_value *args = sp_json_find(e, "args");
-    int64_t lane, leader, rank;
+    int64_t rank;
     sp_arrival a = { .at = 1e-6 * shift(m, number_of(args, "begun")) };
 
     if (!has_text(e, "cat", "message") ||
         sp_json_get_int(args, "step", &a.step) != SP_OK || a.step <= m->from ||
         sp_json_get_int(args, "number", &a.number) != SP_OK ||
-        sp_json_get_int(args, "lane", &lane) != SP_OK ||
-        sp_json_get_int(args, "leader", &leader) != SP_OK ||
+        sp_json_get_int(args, "lane", &a.lane) != SP_OK ||
+        sp_json_get_int(args, "leader", &a.leader) != SP_OK ||
         sp_json_get_int(e, "pid", &rank) != SP_OK || rank < 0 ||
         rank >= m->ranks || isnan(a.at))
         return;
-    a.lane = (int)lane;
-    a.leader = (int)leader;
     a.rank = (int)rank;
     sp_text_put(&m->arrivals, &a, sizeof a);
 }
@@ -207,10 +223,11 @@ static void take_event(void *arg, const char *line, size_t n,
                        const sp_json_value *e)
 {
     merging *m = arg;
+    mark at;
 
     (void)line;
     (void)n;
-    if (is_mark(e)) {
+    if (read_mark(e, &at)) {
         m->reached += !is_end(e);
         return;
     }
@@ -296,6 +313,8 @@ static sp_err take_parts(const sp_trace *t, merging *m)
         e = sp_text_check(&m->events);
     if (e == SP_OK)
         e = sp_text_check(&m->texts);
+    if (e == SP_OK)
+        e = sp_text_check(&m->names);
     return e == SP_OK ? sp_text_check(&m->arrivals) : e;
 }
 
@@ -312,6 +331,7 @@ sp_err sp_trace_merge(const sp_trace *t, const sp_trace_sums *sums,
                       m.arrivals.size / sizeof(sp_arrival), told);
     sp_text_free(&m.events);
     sp_text_free(&m.texts);
+    sp_text_free(&m.names);
     sp_text_free(&m.marks);
     sp_text_free(&m.arrivals);
     return e;

@@ -89,8 +89,8 @@ SP_MUST sp_err sp_trace_merge(const sp_trace *t, const sp_trace_sums *sums,
 
 /* When a rank has come to an operation of all ranks of a group. */
 typedef struct sp_arrival {
-    int64_t step, number;
-    int lane, leader, rank;
+    int64_t step, number, lane, leader;
+    int rank;
     double at; /* seconds, on one clock */
 } sp_arrival;
 
