@@ -67,6 +67,17 @@ doctor 1
 said out '^problem +runs .*runs/\.doctor' '-> .*--run'
 rm runs
 
+echo "Files that cannot grow"
+mkdir small && cd small || exit 1
+(
+  trap '' XFSZ
+  ulimit -f 0
+  PATH=/nowhere "$sprat" doctor
+) 2>&1 </dev/null | cat >../out
+cd ..
+said out '^problem +runs .*cannot write \./\.doctor'
+[ -z "$(ls -A small)" ] || fault "it left $(ls -A small) behind"
+
 if [ "$mpi" = true ]; then
   echo "Launchers that do not launch"
   mkdir bin

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "data/dataset.h"
 #include "doctor.h"
 
@@ -105,6 +106,21 @@ static void tell_place(sp_doctor *d, const char *where)
              where, kind, free_gib);
 }
 
+/* In a folder that is removed again, also where something fails. */
+static sp_err try_folder(const char *folder)
+{
+    sp_err e = try_writing(folder);
+    char *text;
+
+    if (e == SP_OK)
+        return sp_dir_remove(folder);
+    text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    if (sp_dir_remove(folder) != SP_OK && text)
+        sp_fail(e, "%s", text);
+    free(text);
+    return e;
+}
+
 static void runs(sp_doctor *d)
 {
     const char *where = sp_doctor_runs();
@@ -112,11 +128,8 @@ static void runs(sp_doctor *d)
     sp_err e =
         folder ? sp_dir_add(folder) : sp_fail(SP_ENOMEM, "out of memory");
 
-    if (e == SP_OK) {
-        e = try_writing(folder);
-        if (e == SP_OK)
-            e = sp_dir_remove(folder);
-    }
+    if (e == SP_OK)
+        e = try_folder(folder);
     if (e == SP_OK)
         tell_place(d, where);
     else
