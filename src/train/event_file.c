@@ -22,8 +22,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/little.h"
 #include "base/protobuf.h"
@@ -118,24 +118,16 @@ static void put_scalar(sp_text *summary, const char *kind,
     sp_text_free(&value);
 }
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void begin(sp_text *out)
 {
     sp_text event = { 0 }, start = { 0 };
 
-    sp_pb_double(&event, 1, now());
+    sp_pb_double(&event, 1, sp_time_of_day());
     sp_pb_string(&event, 3, "brain.Event:2");
     put_record(out, &event);
     sp_text_free(&event);
     sp_pb_int(&start, 1, 1);
-    sp_pb_double(&event, 1, now());
+    sp_pb_double(&event, 1, sp_time_of_day());
     sp_pb_int(&event, 2, 0);
     sp_pb_message(&event, 7, &start);
     put_record(out, &event);
@@ -148,7 +140,7 @@ static double time_of(const sp_json_value *line)
 {
     const sp_json_value *v = sp_json_find(line, SP_WALL_TIME);
 
-    return v && v->kind == SP_JSON_NUMBER ? v->number : now();
+    return v && v->kind == SP_JSON_NUMBER ? v->number : sp_time_of_day();
 }
 
 static void put_line(sp_text *out, const sp_json_value *line)
@@ -225,7 +217,7 @@ static sp_err look(const char *folder, int64_t but, bool remove_them,
 static sp_err place(const char *run, char **path)
 {
     char *folder = sp_path(run, "tensorboard");
-    int64_t number = (int64_t)now(), largest = 0;
+    int64_t number = (int64_t)sp_time_of_day(), largest = 0;
     sp_err e =
         folder ? sp_dir_make(folder) : sp_fail(SP_ENOMEM, "out of memory");
 

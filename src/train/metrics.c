@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "train/lines.h"
 
@@ -75,14 +75,11 @@ const char *sp_metrics_key(const char *kind, int i)
 /* With the time of day, to metrics.jsonl and its other forms. */
 static sp_err append(sp_metrics *m, sp_json *j)
 {
-    struct timespec now;
     const char *text;
     sp_text line = { 0 };
     sp_err e;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    sp_json_number(j, SP_WALL_TIME,
-                   (double)now.tv_sec + (double)(now.tv_nsec / 1000000) / 1e3);
+    sp_json_number(j, SP_WALL_TIME, floor(1e3 * sp_time_of_day()) / 1e3);
     sp_json_close(j);
     e = sp_json_finish(j, &text);
     if (e == SP_OK) {

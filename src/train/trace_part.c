@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "dist/agree.h"
 #include "train/console.h"
@@ -280,14 +280,6 @@ static sp_err cut_part(const char *path, cut *c)
     return e;
 }
 
-static double time_of_day(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Of all ranks, also of those that the run no longer has. */
 static sp_err cut_all(sp_trace *t)
 {
@@ -302,7 +294,7 @@ static sp_err cut_all(sp_trace *t)
     for (size_t i = 0; e == SP_OK && i < count; i++)
         e = cut_part(paths[i], &c);
     sp_trace_list_free(paths, count);
-    t->origin = isnan(c.origin) ? time_of_day() : c.origin;
+    t->origin = isnan(c.origin) ? sp_time_of_day() : c.origin;
     return e;
 }
 
@@ -345,7 +337,7 @@ sp_err sp_trace_part_open(sp_trace *t)
         e = cut_all(t);
     SP_TRY(sp_agree(c, e));
     SP_TRY(sp_shared_bytes(c, SP_USE_CHECK, &t->origin, sizeof t->origin));
-    t->ahead = time_of_day() - t->origin - sp_now();
+    t->ahead = sp_time_of_day() - t->origin - sp_now();
     return sp_agree(c, open_own(t));
 }
 
