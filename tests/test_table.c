@@ -280,7 +280,7 @@ START_TEST(ranks_must_be_those_of_the_table)
     ck_assert_int_eq(sp_dir_make(path("T/a")), SP_OK);
     ck_assert_int_eq(runs_train(&r, (runs_job){ .run = "T/a/seed-1" }), SP_OK);
     ck_assert_int_eq(run_with((sp_table_opt){ .report = true }, &s), SP_EARG);
-    ck_assert(runs_error("is a run of 1 rank, where 3 are asked for"));
+    ck_assert(runs_error("is a run of 1 rank, not of the 3 asked for"));
 }
 END_TEST
 

@@ -123,6 +123,11 @@ YAML
   sed -i '/metrik/d; /sed:/d' wrong.yaml
   expect 2 wrong.yaml
   said err '^sprat: wrong.yaml:3:11: row a: .*did you mean lr'
+  # Two mistakes of a row are two lines of it.
+  sed 's/optim.rl=1/optim.rl=1, train.seeed=1/' wrong.yaml >both.yaml
+  expect 2 both.yaml
+  said err 'both.yaml:3:11: row a: .*did you mean lr' \
+    '^(sprat: )?both.yaml:3:11: row a: .*did you mean seed'
   sed -i 's/^rows/ranks: 3\nrows/; s/rl=1/lr=1/' wrong.yaml
   expect 2 wrong.yaml --run W
   said err '`mpirun -n 3 sprat table wrong.yaml --run W`'
@@ -141,6 +146,35 @@ YAML
   expect 2 t.yaml --run T
   said err 'T/dense/seed-1: is a run of another configuration: data.train is'
   [ ! -e T/dense/seed-2 ] || fault "trained beside a run that is not its own"
+}
+
+# What copies and editors do to a folder; nothing is begun anew in its place.
+check_damage() {
+  local run=T/dense/seed-1
+  expect 0 t.yaml --run T
+  cp -a "$run" whole
+  rm "$run/result.json" "$run/checkpoints/last"
+  expect 2 t.yaml --run T
+  said err "$run: has checkpoints, but no link .last.* .ln -s step-00002560 "
+  ln -s step-00002560 "$run/checkpoints/last"
+  expect 0 t.yaml --run T
+  said out 'run 1 of 4: dense, seed 1, resumed'
+  rm "$run/config.yaml"
+  expect 2 t.yaml --run T
+  said err "$run: has checkpoints, but no config.yaml"
+  cp whole/config.yaml "$run"
+  for edit in 's/"seconds": [0-9.e-]*/"seconds": 1e300/' \
+    's/"params": /"params": -/' 's/"packet_bytes": /"packet_bytes": -/' \
+    's/"test_top1": /"test_top1": -/'; do
+    sed "$edit" whole/result.json >"$run/result.json"
+    expect 2 t.yaml --run T --report
+    said err "row dense: $run/result.json: .* which no run tells"
+  done
+  # Killed before the first checkpoint, nothing is lost.
+  cp whole/result.json "$run"
+  rm -r "$run/result.json" "$run"/checkpoints/[lbs]*
+  expect 0 t.yaml --run T
+  said out 'run 1 of 4: dense, seed 1$'
 }
 
 check_verdict() {

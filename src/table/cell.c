@@ -9,9 +9,12 @@
 #include "base/files.h"
 #include "train/config_text.h"
 #include "train/metrics.h"
+#include "train/rotate.h"
 #include "train/rundir.h"
 
 enum { RESULT_BYTES = 64 << 20 /* of result.json, at most */ };
+
+static const double MOST_COUNTED = 1e15; /* bytes, parameters, seconds */
 
 static void forget(sp_cell *c)
 {
@@ -131,6 +134,28 @@ static void list_scores(const sp_epoch_line *line, sp_text *out)
             sp_text_add(out, "%s%s", out->size ? ", " : "", name);
 }
 
+/* Nothing that runs tell is negative, or beyond what can be counted; a score
+ * may be infinite. */
+static sp_err check_numbers(const sp_cell *c, const char *where)
+{
+    const struct {
+        const char *name;
+        double value, most;
+    } numbers[] = {
+        { "the metric", c->value, INFINITY },
+        { "packet_bytes", c->packet_bytes, MOST_COUNTED },
+        { "dense_bytes", c->dense_bytes, MOST_COUNTED },
+        { "params", c->params, MOST_COUNTED },
+        { "seconds", c->seconds, MOST_COUNTED },
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].value < 0 || numbers[i].value > numbers[i].most)
+            return sp_fail(SP_EFORMAT, "%s: %s is %g, which no run tells",
+                           where, numbers[i].name, numbers[i].value);
+    return SP_OK;
+}
+
 static sp_err read_scores(sp_cell *c, const sp_table *t,
                           const sp_json_value *result)
 {
@@ -150,6 +175,7 @@ static sp_err read_scores(sp_cell *c, const sp_table *t,
     SP_TRY(sp_sent_in_run(c->run, &c->sent));
     SP_TRY(sp_json_get_number(result, "params", &c->params));
     SP_TRY(sp_json_get_number(result, "seconds", &c->seconds));
+    SP_TRY(check_numbers(c, result->where));
     if (!isnan(c->value))
         return SP_OK;
     list_scores(&at, &scores);
@@ -209,6 +235,27 @@ static sp_err look_result(sp_cell *c, const sp_table *t)
     return e;
 }
 
+/* A run that would begin anew must not have been under way: links get lost when
+ * folders are copied. `last`: what the link would be. */
+static sp_err check_lost(const sp_cell *c, bool config, const char *last)
+{
+    char *name = sp_rotate_other(c->run, last);
+    sp_err e = SP_OK;
+
+    if (name && strcmp(name, "start") != 0 && config)
+        e = sp_fail(SP_EARG,
+                    "%s: has checkpoints, but no link `last` to the newest: "
+                    "make it with `ln -s %s %s`, or move the folder away",
+                    c->run, name, last);
+    else if (name && strcmp(name, "start") != 0)
+        e = sp_fail(SP_EARG,
+                    "%s: has checkpoints, but no config.yaml: bring that back, "
+                    "or move the folder away",
+                    c->run);
+    free(name);
+    return e;
+}
+
 sp_err sp_cell_look(sp_cell *c, const sp_table *t, const sp_registry *r)
 {
     char *config = sp_rundir_config(c->run);
@@ -225,6 +272,8 @@ sp_err sp_cell_look(sp_cell *c, const sp_table *t, const sp_registry *r)
         if (e == SP_OK)
             e = look_result(c, t);
     }
+    if (e == SP_OK && config && last && !c->saved && c->state != SP_CELL_DONE)
+        e = check_lost(c, sp_is_file(config), last);
     free(config);
     free(last);
     return e;

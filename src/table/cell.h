@@ -49,7 +49,8 @@ SP_MUST sp_err sp_cell_change(const sp_cell *c, const sp_registry *r,
 
 /* Look what is in its folder. Errors: SP_ECONFIG when it is a run of another
  * configuration, naming the key; SP_EARG when a run that is done lacks the
- * metric, SP_EFORMAT, SP_EIO, SP_ENOMEM. */
+ * metric, or one that is not has checkpoints that it cannot go on from;
+ * SP_EFORMAT, SP_EIO, SP_ENOMEM. */
 SP_MUST sp_err sp_cell_look(sp_cell *c, const sp_table *t,
                             const sp_registry *r);
 

@@ -38,8 +38,13 @@ static void note(mistakes *m, const sp_table_row *row, sp_err e)
     if (e == SP_OK)
         return;
     m->first = m->first == SP_OK ? e : m->first;
-    sp_text_add(&m->text, "%s%s: row ", m->text.size ? "\n" : "", row->at);
-    sp_text_add(&m->text, "%s: %s", row->name, sp_last_error());
+    for (const char *line = sp_last_error(); *line;) {
+        size_t n = strcspn(line, "\n");
+
+        sp_text_add(&m->text, "%s%s: row ", m->text.size ? "\n" : "", row->at);
+        sp_text_add(&m->text, "%s: %.*s", row->name, (int)n, line);
+        line += n + (line[n] == '\n');
+    }
 }
 
 static sp_err conclude(mistakes *m)
@@ -106,10 +111,11 @@ static sp_err check_own_ranks(const sp_queue *q, const sp_cell *c)
         ranks = sp_comm_ranks(q->opt->comm);
     if (c->ranks == 0 || ranks == 0 || c->ranks == ranks)
         return SP_OK;
-    return sp_fail(SP_EARG,
-                   "%s: is a run of %d rank%s, where %d are asked for: move it "
-                   "away, or change `ranks`",
-                   c->run, c->ranks, c->ranks == 1 ? "" : "s", ranks);
+    return sp_fail(
+        SP_EARG,
+        "%s: is a run of %d rank%s, not of the %d asked for: move it "
+        "away, or change `ranks`",
+        c->run, c->ranks, c->ranks == 1 ? "" : "s", ranks);
 }
 
 sp_err sp_check_cells(sp_queue *q, const sp_registry *r)
