@@ -114,13 +114,62 @@ START_TEST(what_ends_too_late_is_warned_of)
         sp_session s = { 0 };
 
         ck_assert_int_eq(sp_settings_view(c, &s.set), SP_OK);
-        sp_session_warn(&s, &text);
+        sp_session_warn(&s, 10, &text);
         ck_assert_int_eq(
             strstr(sp_text_string(&text), "change after 3") != NULL, i == 0);
         ck_assert_int_eq(strstr(sp_text_string(&text), "warmup_epochs is 4") !=
                              NULL,
                          i == 0);
         sp_text_free(&text);
+        sp_config_free(c);
+    }
+}
+END_TEST
+
+/* train.max_steps ends a run before its epochs do: 25 steps of 10 in an epoch
+ * are two and a half. */
+START_TEST(what_steps_end_too_early_is_warned_of)
+{
+    const struct {
+        const char *steps, *what[3], *says;
+    } cases[] = {
+        { "train.max_steps=20",
+          { "lowrank.name=pufferfish", "lowrank.warmup_epochs=2" },
+          "run ends after 2 (train.max_steps): it never becomes" },
+        { "train.max_steps=25",
+          { "lowrank.name=pufferfish", "lowrank.warmup_epochs=2" },
+          NULL },
+        { "train.max_steps=25",
+          { "compress.name=dgc", "compress.warmup_epochs=2.5" },
+          "run ends after 2.5 (train.max_steps): it never reaches" },
+        { "train.max_steps=1000",
+          { "compress.name=dgc", "compress.warmup_epochs=2.5" },
+          NULL },
+        { "train.max_steps=25",
+          { "prune.name=magnitude", "prune.share=0.2" },
+          "run ends after 2.5 (train.max_steps): nothing is removed" },
+        { "train.max_steps=31",
+          { "prune.name=magnitude", "prune.share=0.2" },
+          NULL },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *set[] = { "train.epochs=3", cases[i].steps,
+                              cases[i].what[0], cases[i].what[1], NULL };
+        sp_config *c = runs_config(&r, set);
+        sp_text text = { 0 };
+        sp_session s;
+
+        ck_assert_int_eq(
+            sp_session_open(&s, c, (sp_session_opt){ .train = true }), SP_OK);
+        sp_session_warn(&s, 10, &text);
+        if (cases[i].says)
+            ck_assert_msg(strstr(sp_text_string(&text), cases[i].says), "%s",
+                          sp_text_string(&text));
+        else
+            ck_assert_str_eq(sp_text_string(&text), "");
+        sp_text_free(&text);
+        sp_session_close(&s);
         sp_config_free(c);
     }
 }
@@ -373,6 +422,7 @@ int main(void)
     tcase_add_loop_test(tc, settings_must_fit_the_data, 0, 4);
     tcase_add_loop_test(tc, a_model_must_give_logits, 0, 4);
     tcase_add_test(tc, what_ends_too_late_is_warned_of);
+    tcase_add_test(tc, what_steps_end_too_early_is_warned_of);
     tcase_add_test(tc, info_counts_without_data_or_memory);
     tcase_add_loop_test(tc, recomputing_norms_needs_less_memory, 0, 4);
     tcase_add_test(tc, weights_come_back_by_name);

@@ -45,10 +45,11 @@ sp_err sp_check(const sp_config *c, sp_comm *comm, FILE *out)
                                              .data = true,
                                              .low = low,
                                              .comm = comm }));
-    sp_session_warn(&s, &warnings);
-    e = sp_switch_check(&s, NULL, &warnings);
-    if (e == SP_OK)
-        e = sp_agree(comm, sp_session_batches(&s, &batches));
+    e = sp_agree(comm, sp_session_batches(&s, &batches));
+    if (e == SP_OK) {
+        sp_session_warn(&s, (int64_t)sp_loader_batches(batches), &warnings);
+        e = sp_switch_check(&s, NULL, &warnings);
+    }
     sp_loader_free(batches);
     if (e == SP_OK)
         e = sp_session_agree(&s);

@@ -23,7 +23,7 @@ static void report_warnings(sp_trainer *t)
     const sp_session *s = &t->session;
     sp_text text = { 0 };
 
-    sp_session_warn(s, &text);
+    sp_session_warn(s, t->batches, &text);
     if (s->crowded)
         sp_text_add(&text,
                     "warning: a host has fewer cores than its ranks have "

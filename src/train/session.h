@@ -121,8 +121,8 @@ void sp_session_close(sp_session *s);
 SP_MUST sp_err sp_session_batches(const sp_session *s, sp_loader **out);
 
 /* What is allowed but hardly meant, such as a milestone beyond the last epoch:
- * one line each, appended to `out` (warnings.c). */
-void sp_session_warn(const sp_session *s, sp_text *out);
+ * one line each, appended to `out`. `batches`: of an epoch (warnings.c). */
+void sp_session_warn(const sp_session *s, int64_t batches, sp_text *out);
 
 /* What the session's model, opened data and batches are, in a line each, for
  * people (describe.c). */

@@ -1,4 +1,5 @@
 /* What is allowed but hardly meant. */
+#include <math.h>
 #include <string.h>
 
 #include "train/session.h"
@@ -29,23 +30,37 @@ static void warn_of_kind(const sp_settings *s, sp_text *out)
     }
 }
 
+/* Epochs, or a part of one, after which the run, or its first round of several,
+ * ends. */
+static double last_epoch(const sp_settings *s, int64_t batches)
+{
+    const sp_train_cfg *cfg = s->train;
+    double limit = batches > 0 ? (double)cfg->max_steps / (double)batches : 0;
+
+    return limit > 0 ? fmin(cfg->epochs, limit) : cfg->epochs;
+}
+
+static const char *ended_by(const sp_settings *s, double epochs)
+{
+    return epochs < s->train->epochs ? " (train.max_steps)" : "";
+}
+
 /* Of a network that is to become one of low rank. */
-static void warn_of_switch(const sp_settings *s, sp_text *out)
+static void warn_of_switch(const sp_settings *s, double epochs, sp_text *out)
 {
     const sp_lowrank_cfg *cfg = s->lowrank;
 
-    if (cfg->warmup_epochs >= s->train->epochs)
+    if (cfg->warmup_epochs >= epochs)
         sp_text_add(out,
                     "warning: lowrank.warmup_epochs is %d, but the run ends "
-                    "after %d: it never becomes one of low rank\n",
-                    cfg->warmup_epochs, s->train->epochs);
-    else if (cfg->rank == SP_RANK_AUTO &&
-             s->train->epochs <= SP_AUTORANK_SLOPES)
+                    "after %g%s: it never becomes one of low rank\n",
+                    cfg->warmup_epochs, epochs, ended_by(s, epochs));
+    else if (cfg->rank == SP_RANK_AUTO && epochs <= SP_AUTORANK_SLOPES)
         sp_text_add(out,
                     "warning: lowrank.rank: auto needs %d epochs at full rank, "
-                    "but the run ends after %d: it never becomes one of low "
+                    "but the run ends after %g%s: it never becomes one of low "
                     "rank\n",
-                    SP_AUTORANK_SLOPES, s->train->epochs);
+                    SP_AUTORANK_SLOPES, epochs, ended_by(s, epochs));
     if (cfg->extra_norm)
         sp_text_add(out,
                     "warning: lowrank.extra_norm: the batch norms between "
@@ -56,22 +71,28 @@ static void warn_of_switch(const sp_settings *s, sp_text *out)
                          "after the switch\n");
 }
 
-static void warn_of_lowrank(const sp_session *s, sp_text *out)
+static void warn_of_lowrank(const sp_session *s, double epochs, sp_text *out)
 {
     const sp_lowrank_cfg *cfg = s->set.lowrank;
 
     if (cfg && !s->low)
-        warn_of_switch(&s->set, out);
+        warn_of_switch(&s->set, epochs, out);
     if (cfg && cfg->frobenius_decay && s->set.optim->weight_decay == 0)
         sp_text_add(out, "warning: lowrank.frobenius_decay has no effect: "
                          "optim.weight_decay is 0\n");
 }
 
-static void warn_of_prune(const sp_session *s, sp_text *out)
+static void warn_of_prune(const sp_session *s, double epochs, sp_text *out)
 {
     const sp_prune_cfg *cfg = s->set.prune;
     size_t left = cfg ? sp_prunable(s->params) : 0, less;
 
+    if (cfg && epochs < s->set.train->epochs)
+        sp_text_add(out,
+                    "warning: prune: the first pruning is after %d epochs, but "
+                    "the run ends after %g (train.max_steps): nothing is "
+                    "removed\n",
+                    s->set.train->epochs, epochs);
     for (int i = 0; cfg && i < cfg->rounds; i++, left -= less) {
         less = sp_prune_count(cfg, left);
         if (less > 0)
@@ -84,7 +105,7 @@ static void warn_of_prune(const sp_session *s, sp_text *out)
     }
 }
 
-static void warn_of_length(const sp_settings *s, sp_text *out)
+static void warn_of_length(const sp_settings *s, double end, sp_text *out)
 {
     double epochs = s->train->epochs;
     double last =
@@ -101,17 +122,20 @@ static void warn_of_length(const sp_settings *s, sp_text *out)
                     "after %g\n",
                     s->schedule_cfg->warmup_epochs, epochs);
     if (s->compressor->settled &&
-        s->compressor->settled(s->compressor_own) >= epochs)
+        s->compressor->settled(s->compressor_own) >= end)
         sp_text_add(out,
                     "warning: compress.warmup_epochs is %g, but the run ends "
-                    "after %g: it never reaches its density\n",
-                    s->compressor->settled(s->compressor_own), epochs);
+                    "after %g%s: it never reaches its density\n",
+                    s->compressor->settled(s->compressor_own), end,
+                    ended_by(s, end));
 }
 
-void sp_session_warn(const sp_session *s, sp_text *out)
+void sp_session_warn(const sp_session *s, int64_t batches, sp_text *out)
 {
-    warn_of_length(&s->set, out);
-    warn_of_lowrank(s, out);
-    warn_of_prune(s, out);
+    double end = last_epoch(&s->set, batches);
+
+    warn_of_length(&s->set, end, out);
+    warn_of_lowrank(s, end, out);
+    warn_of_prune(s, end, out);
     warn_of_kind(&s->set, out);
 }
