@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "dist/agree.h"
 #include "doctor.h"
@@ -20,14 +21,6 @@
 extern char **environ;
 
 enum { PATIENCE = 60, PATH_ROOM = 4096, TAKEN = 4096 };
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- A launcher, tried --------------------------------------------------- */
 
@@ -96,10 +89,10 @@ static int start(char *const argv[], pid_t *child, int *out)
 static bool listen_to(int out, char text[TAKEN])
 {
     struct pollfd ready = { .fd = out, .events = POLLIN };
-    double end = now() + PATIENCE;
+    double end = sp_now() + PATIENCE;
     size_t used = 0;
 
-    for (double left = PATIENCE; left > 0; left = end - now()) {
+    for (double left = PATIENCE; left > 0; left = end - sp_now()) {
         char bytes[512];
         ssize_t n;
 
@@ -156,7 +149,7 @@ static void try_ranks(sp_doctor *d, const char *launcher)
     char self[PATH_ROOM], text[TAKEN];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     char *argv[] = { (char *)launcher, "-n", "2", self, "doctor", NULL };
-    double begin = now();
+    double begin = sp_now();
     bool done;
     pid_t child;
     int out = -1, status;
@@ -177,7 +170,7 @@ static void try_ranks(sp_doctor *d, const char *launcher)
     if (done && status == 0) {
         sp_found(d, SP_FINE, "launcher", NULL,
                  "%s -n 2: both ranks met and have the same sum (%.1f s)",
-                 launcher, now() - begin);
+                 launcher, sp_now() - begin);
         return;
     }
     keep_reason(text);
@@ -244,9 +237,9 @@ static sp_err time_sum(sp_comm *c, float *x, size_t n, double *ms)
     for (size_t i = 0; i < n; i++)
         x[i] = 1;
     SP_TRY(sp_op_wait(c, sp_barrier(c, on)));
-    begin = now();
+    begin = sp_now();
     SP_TRY(sp_op_wait(c, sp_sum_floats(c, on, x, n)));
-    *ms = (now() - begin) * 1000;
+    *ms = (sp_now() - begin) * 1000;
     for (size_t i = 0; i < n; i++)
         if (x[i] != want)
             return sp_fail(SP_EPEER,

@@ -76,7 +76,7 @@ sp_err sp_roll_ask(sp_team *t)
 {
     if (t->roll->asked != 0)
         return SP_OK;
-    t->roll->asked = sp_moment();
+    t->roll->asked = sp_now();
     for (int peer = 0; peer < t->comm->ranks; peer++)
         if (peer != t->comm->rank)
             SP_TRY(tell(t, peer, true));
@@ -120,7 +120,7 @@ static bool through(sp_roll *r, int peer)
 
 bool sp_roll_complete(const sp_team *t)
 {
-    if (sp_moment() > t->roll->asked + GRACE)
+    if (sp_now() > t->roll->asked + GRACE)
         return true;
     for (int peer = 0; peer < t->comm->ranks; peer++)
         if (peer != t->comm->rank && !through(t->roll, peer))

@@ -16,14 +16,6 @@
 #define SLICE 1.0      /* of waiting, at most, between looks at the clock */
 #define LATE 1.0       /* that a busy host may be at the end of one */
 
-double sp_moment(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 bool sp_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, double moment)
 {
     struct timespec t = { .tv_sec = (time_t)moment };
@@ -37,12 +29,12 @@ bool sp_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, double moment)
  * not count: a job that was stopped as a whole goes on. With the lock. */
 static bool wait_some(sp_team *t, double *left)
 {
-    double slice = *left < SLICE ? *left : SLICE, begin = sp_moment(), late;
+    double slice = *left < SLICE ? *left : SLICE, begin = sp_now(), late;
 
     if (*left <= 0)
         return false;
     sp_wait_until(&t->change, &t->lock, begin + slice);
-    late = sp_moment() - begin - slice;
+    late = sp_now() - begin - slice;
     *left -= slice;
     if (late < LATE)
         *left -= late;
@@ -179,7 +171,7 @@ static sp_pending *team_begin(sp_team *t, const sp_pending *what)
 
         *p = *what;
         p->under = under;
-        p->begun = p->watch ? sp_moment() : 0;
+        p->begun = p->watch ? sp_now() : 0;
         queue(t, p);
     }
     pthread_mutex_unlock(&t->lock);
@@ -190,7 +182,7 @@ static sp_pending *team_begin(sp_team *t, const sp_pending *what)
  * in a call of MPI, that is its last one. With the lock. */
 static sp_err give_up(sp_team *t, const sp_pending *p)
 {
-    double end = sp_moment() + ROLL_TIME;
+    double end = sp_now() + ROLL_TIME;
 
     if (!t->missed)
         t->missed = p;
@@ -226,7 +218,7 @@ static sp_err team_wait(sp_team *t, sp_pending *p)
 
 static void team_abort(sp_team *t, int status)
 {
-    double end = sp_moment() + ABORT_TIME;
+    double end = sp_now() + ABORT_TIME;
 
     pthread_mutex_lock(&t->lock);
     t->status = status;

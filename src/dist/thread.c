@@ -110,7 +110,7 @@ static void tell(const sp_team *t, const sp_pending *p)
                        .number = p->script->swaps ? -1 : p->number,
                        .begun = p->begun,
                        .taken = p->taken,
-                       .ended = sp_moment(),
+                       .ended = sp_now(),
                        .bytes = p->count.bytes };
 
     p->watch->done(p->watch->arg, &d);
@@ -152,7 +152,7 @@ static void take_up(sp_team *t)
         end = &p->next;
         if (!p->script->swaps)
             t->lanes_under_way[lane]++;
-        p->taken = p->watch ? sp_moment() : 0;
+        p->taken = p->watch ? sp_now() : 0;
         sp_progress_begin(p);
     }
     t->last = &t->begun;
@@ -225,9 +225,9 @@ static void call_roll(sp_team *t, double *looked)
 {
     sp_err e = SP_OK;
 
-    if (!t->missed && t->active && sp_moment() < *looked + ANSWERS)
+    if (!t->missed && t->active && sp_now() < *looked + ANSWERS)
         return;
-    *looked = sp_moment();
+    *looked = sp_now();
     if (t->missed)
         e = sp_roll_ask(t);
     if (e == SP_OK)
@@ -254,7 +254,7 @@ static void rest(sp_team *t, int looks)
         pthread_mutex_lock(&t->lock);
         return;
     }
-    sp_wait_until(&t->work, &t->lock, sp_moment() + time);
+    sp_wait_until(&t->work, &t->lock, sp_now() + time);
 }
 
 /* Whether something else is to be done at once. */

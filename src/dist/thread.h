@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "dist/team.h"
 
 /* What ranks tell each other when one has waited too long. */
@@ -59,10 +60,7 @@ struct sp_team {
 /* The thread's body. */
 void *sp_thread(void *opening);
 
-/* Seconds of a clock that goes on evenly. */
-double sp_moment(void);
-
-/* Wait for a condition until a moment of it; false: it is over. */
+/* Wait for a condition until a moment of sp_now(); false: it is over. */
 bool sp_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, double moment);
 
 /* Record the failure of an MPI call, by MPI's text. Returns SP_EPEER. */

@@ -1,19 +1,11 @@
 /* What the machine can do: the peak of its arithmetic, and its bandwidth. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "kernels/kernels.h"
 #include "kernels/table.h"
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 typedef struct peak_work {
     const sp_tiles *tiles;
@@ -34,16 +26,16 @@ double sp_kernels_peak(const sp_kernels *k, int threads, double seconds)
 {
     size_t parts = threads > 1 ? (size_t)threads : 1;
     peak_work w = { .tiles = k->tiles, .turns = 1000000 };
-    double best = 0, end = now() + seconds;
+    double best = 0, end = sp_now() + seconds;
 
     /* The best of many short rounds: others may use the machine too. */
     do {
-        double start = now();
+        double start = sp_now();
         sp_parallel_for(threads, parts, 1, peak_part, &w);
         double rate = (double)parts * (double)w.turns *
-                      (double)w.tiles->peak_flops / (now() - start);
+                      (double)w.tiles->peak_flops / (sp_now() - start);
         best = rate > best ? rate : best;
-    } while (now() < end);
+    } while (sp_now() < end);
     return best * 1e-9;
 }
 
@@ -102,13 +94,13 @@ double sp_kernels_bandwidth(const sp_kernels *k, int threads, double seconds)
 
     if (w.a && w.b && w.c) {
         sp_parallel_for(threads, n, GRAIN, clear_part, &w);
-        double end = now() + seconds;
+        double end = sp_now() + seconds;
         do {
-            double start = now();
+            double start = sp_now();
             sp_parallel_for(threads, n, GRAIN, triad_part, &w);
-            double rate = 3.0 * (double)room / (now() - start);
+            double rate = 3.0 * (double)room / (sp_now() - start);
             best = rate > best ? rate : best;
-        } while (now() < end);
+        } while (sp_now() < end);
     }
     free(w.a);
     free(w.b);
