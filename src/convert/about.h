@@ -23,7 +23,8 @@ typedef struct sp_about {
  *   input        of images, "[3,32,32]": channels, height, width
  *   mean, std    of images, for each channel, of pixels from 0 to 1
  *   classes      names of classes or tokens, a JSON list; or left out
- * Errors: SP_ENOMEM. On success sp_about_close() frees what is in *a. */
+ * Errors: SP_EARG for more than SP_ABOUT_MOST of them; SP_ENOMEM. On success
+ * sp_about_close() frees what is in *a. */
 SP_MUST sp_err sp_about_open(sp_about *a, const sp_trained *t,
                              const sp_session *s);
 void sp_about_close(sp_about *a);

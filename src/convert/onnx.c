@@ -239,6 +239,7 @@ static sp_err put_steps(sp_onnx *o, const sp_program *p)
     if (e == SP_OK) {
         const char *y = sp_onnx_flat(o, p->logits);
         put_node(o, &(sp_onnx_node){ "Identity", { y }, { { 0 } } }, "logits");
+        e = o->error;
     }
     free(values);
     free(steps);
