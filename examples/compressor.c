@@ -111,7 +111,7 @@ int main(void)
     sp_err e = sp_comm_open(&comm);
 
     if (e == SP_OK)
-        e = train(r, comm);
+        e = r ? train(r, comm) : sp_fail(SP_ENOMEM, "out of memory");
     if (e != SP_OK) {
         fprintf(stderr, "compressor: %s\n", sp_last_error());
         sp_comm_abort(comm, EXIT_FAILURE); /* the others may wait */

@@ -63,8 +63,7 @@ static sp_tensor *swish(sp_graph *g, const char *name, sp_tensor *x)
                      NULL);
 }
 
-/* ---- The network ----------------------------------------------------------
- */
+/* ---- The network --------------------------------------------------------- */
 
 static sp_tensor *build(sp_graph *g, sp_tensor *x, const sp_model_args *a)
 {
@@ -138,7 +137,7 @@ int main(void)
 
     if (e == SP_OK) {
         printf("gradients are right to %.1e\n", error);
-        e = train(r);
+        e = r ? train(r) : sp_fail(SP_ENOMEM, "out of memory");
     }
     if (e != SP_OK)
         fprintf(stderr, "layer: %s\n", sp_last_error());

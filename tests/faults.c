@@ -6,9 +6,9 @@
  *   SPRAT_FAULT=files:K    the K-th call that opens, reads, writes, syncs,
  *                          renames, links, locks or removes a file fails
  *   SPRAT_FAULT=full:K     that one and all later ones that need space fail
- *   SPRAT_FAULT=die:K      the process ends in place of that call, as by
- * SIGKILL SPRAT_FAULT_LOG=FILE   gets the lines "fault NAME ADDRESS" and, at
- * the process's end, "files COUNT" and "memory COUNT"
+ *   SPRAT_FAULT=die:K      the process ends in place of it, as by SIGKILL
+ *   SPRAT_FAULT_LOG=FILE   gets the lines "fault NAME ADDRESS" and, at the end
+ *                          of the process, "files COUNT" and "memory COUNT"
  *
  * A write that fails has written half of its bytes; a stream's has lost all
  * that it held. A close() that fails has closed.
