@@ -107,18 +107,18 @@ START_TEST(shapes_are_where_they_must_be)
 {
     const sp_palette *p = &sp_palette_light;
     sp_figure f = { .w = 60, .h = 40 };
-    sp_shape line = { .paint = SP_RUN, .number = 2, .width = 3 };
+    sp_drawn_shape line = { .paint = SP_RUN, .number = 2, .width = 3 };
     sp_raster r = { 0 };
 
     sp_draw_straight(&f, line, (sp_xy){ 5, 10 }, (sp_xy){ 55, 10 });
-    sp_draw_box(&f, (sp_shape){ .paint = SP_SHARE,
-                                .number = 1,
-                                .x = 5,
-                                .y = 20,
-                                .w = 10,
-                                .h = 10 });
+    sp_draw_box(&f, (sp_drawn_shape){ .paint = SP_SHARE,
+                                      .number = 1,
+                                      .x = 5,
+                                      .y = 20,
+                                      .w = 10,
+                                      .h = 10 });
     sp_draw_mark(
-        &f, (sp_shape){
+        &f, (sp_drawn_shape){
                 .paint = SP_RUN, .number = 0, .x = 30, .y = 25, .width = 4 });
     ck_assert_int_eq(sp_raster_draw(&r, &f), SP_OK);
     ck_assert_int_eq(r.w, 60 * SP_RASTER_SCALE);
@@ -147,7 +147,9 @@ END_TEST
 START_TEST(dashes_leave_gaps)
 {
     sp_figure f = { .w = 120, .h = 10 };
-    sp_shape line = { .paint = SP_RUN, .number = 1, .width = 1, .dash = 2 };
+    sp_drawn_shape line = {
+        .paint = SP_RUN, .number = 1, .width = 1, .dash = 2
+    };
     const double *dash = sp_dash(2);
     sp_raster r = { 0 };
     int drawn = 0;
@@ -170,7 +172,7 @@ END_TEST
 START_TEST(edges_are_smooth)
 {
     sp_figure f = { .w = 20, .h = 10 };
-    sp_shape line = { .paint = SP_INK, .width = 1 };
+    sp_drawn_shape line = { .paint = SP_INK, .width = 1 };
     sp_raster r = { 0 };
     uint32_t full, half;
 
@@ -196,9 +198,9 @@ START_TEST(pictures_are_png_files)
     const char *path = sp_scratch_path(folder, "a.png");
     uint8_t rgb[60 * 40 * 3];
 
-    sp_draw_label(&f,
-                  (sp_shape){ .paint = SP_INK, .x = 2, .y = 15, .width = 12 },
-                  "Ag\xe2\x80\xa6\xc3\xa4");
+    sp_draw_label(
+        &f, (sp_drawn_shape){ .paint = SP_INK, .x = 2, .y = 15, .width = 12 },
+        "Ag\xe2\x80\xa6\xc3\xa4");
     ck_assert_int_eq(sp_raster_draw(&r, &f), SP_OK);
     ck_assert_int_eq(sp_raster_write(&r, path), SP_OK);
     ck_assert(png_image_begin_read_from_file(&image, path));
@@ -249,18 +251,18 @@ START_TEST(charts_of_odd_curves_are_sound)
     sp_text svg = { 0 };
 
     for (int i = 0; i < 12; i++) {
-        sp_points p = { 0 };
+        sp_xy_list p = { 0 };
         for (int k = 0; k < (i == 3 ? 1 : 40); k++)
-            sp_points_add(&p, k,
-                          i == 5 || k % 7 == 6 ? NAN
-                          : i == 6             ? 1e30
-                                               : 1.0 / (k + 1));
+            sp_xy_list_add(&p, k,
+                           i == 5 || k % 7 == 6 ? NAN
+                           : i == 6             ? 1e30
+                                                : 1.0 / (k + 1));
         sp_chart_add(&c, "<&\"' \xff", "test", i, i != 4, &p);
     }
     ck_assert_int_eq(sp_chart_draw(&c, &f), SP_OK);
     ck_assert(f.y.log);
     for (size_t i = 0; i < sp_figure_count(&f); i++) {
-        const sp_shape *s = sp_figure_shape(&f, i);
+        const sp_drawn_shape *s = sp_figure_shape(&f, i);
         for (size_t k = 0; s->kind == SP_LINE && k < s->count; k++) {
             sp_xy at = sp_figure_points(&f, s)[k];
             ck_assert(at.x >= 0 && at.x <= f.w && at.y >= 0 && at.y <= f.h);
@@ -290,14 +292,14 @@ START_TEST(names_do_not_cover_each_other)
     int count = 0;
 
     for (int i = 0; i < 12; i++) {
-        sp_points p = { 0 };
-        sp_points_add(&p, 0, 0);
-        sp_points_add(&p, 10, 0.97 + 0.001 * (i % 4));
+        sp_xy_list p = { 0 };
+        sp_xy_list_add(&p, 0, 0);
+        sp_xy_list_add(&p, 10, 0.97 + 0.001 * (i % 4));
         sp_chart_add(&c, "run", "", i, true, &p);
     }
     ck_assert_int_eq(sp_chart_draw(&c, &f), SP_OK);
     for (size_t i = 0; i < sp_figure_count(&f); i++) {
-        const sp_shape *s = sp_figure_shape(&f, i);
+        const sp_drawn_shape *s = sp_figure_shape(&f, i);
         if (s->kind == SP_LABEL && s->paint == SP_RUN)
             ys[count++] = s->y;
     }

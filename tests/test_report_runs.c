@@ -27,31 +27,31 @@ static const char epoch_lines[] =
     "{\"kind\":\"epoch\",\"epoch\":2,\"step\":20,\"train_loss\":null,"
     "\"test_top1\":60}\n";
 
-static sp_err open_run(sp_run *r)
+static sp_err open_run(sp_run_record *r)
 {
     return sp_run_open(r, sp_scratch_path(folder, "r"), "r");
 }
 
 START_TEST(lines_become_series)
 {
-    sp_run r;
+    sp_run_record r;
 
     put("r/metrics.jsonl", epoch_lines);
     ck_assert_int_eq(open_run(&r), SP_OK);
     ck_assert_double_eq(r.batches, 10);
     ck_assert_double_eq(r.last_step, 20);
     ck_assert_uint_eq(r.epoch_count, 2);
-    ck_assert_uint_eq(sp_points_count(&r.epochs[SP_TEST_TOP1]), 2);
-    ck_assert_double_eq(sp_points_at(&r.epochs[SP_TEST_TOP1])[1].y, 60);
-    ck_assert_double_eq(sp_points_at(&r.steps[SP_RATE])[0].x, 5);
+    ck_assert_uint_eq(sp_xy_list_count(&r.epochs[SP_TEST_TOP1]), 2);
+    ck_assert_double_eq(sp_xy_list_at(&r.epochs[SP_TEST_TOP1])[1].y, 60);
+    ck_assert_double_eq(sp_xy_list_at(&r.steps[SP_RATE])[0].x, 5);
     /* What was not finite is a gap. */
-    ck_assert_double_nan(sp_points_at(&r.epochs[SP_TRAIN_LOSS])[1].y);
+    ck_assert_double_nan(sp_xy_list_at(&r.epochs[SP_TRAIN_LOSS])[1].y);
     /* What is never measured has no points. */
-    ck_assert_uint_eq(sp_points_count(&r.epochs[SP_VALID_PPL]), 0);
+    ck_assert_uint_eq(sp_xy_list_count(&r.epochs[SP_VALID_PPL]), 0);
     ck_assert(r.timed);
     ck_assert_double_eq(r.times[0], 4);
     ck_assert_double_eq(r.times[1], 2.5);
-    ck_assert_double_eq(r.times[SP_TIMES - 1], 0.25);
+    ck_assert_double_eq(r.times[SP_RUN_TIMES - 1], 0.25);
     ck_assert_int_eq(sp_run_score(&r), SP_TEST_TOP1);
     ck_assert_str_eq(sp_run_status(&r), "under way or killed");
     sp_run_free(&r);
@@ -60,7 +60,7 @@ END_TEST
 
 START_TEST(a_line_that_is_cut_off_is_left_out_and_told)
 {
-    sp_run r;
+    sp_run_record r;
     char text[2048];
     size_t whole = strlen(epoch_lines);
     const char *last = "{\"kind\":\"epoch\",\"epoch\":3,\"step\":30}";
@@ -115,7 +115,7 @@ static const char *const garbage[][3] = {
 
 START_TEST(garbage_is_refused_with_its_place)
 {
-    sp_run r;
+    sp_run_record r;
     char name[64];
     const char *wanted[] = { garbage[_i][2], NULL };
 
@@ -135,7 +135,7 @@ START_TEST(settings_stand_as_they_are_written)
         { "schedule", "at", "[15, 22]" },
         { "data", "root", "'it''s # here'" },
     };
-    sp_run r;
+    sp_run_record r;
 
     put("r/config.yaml", "# a comment\nmodel:\n"
                          "  name: resnet   # base.yaml:4:3\n"
@@ -156,7 +156,7 @@ END_TEST
 
 START_TEST(warnings_are_told_once)
 {
-    sp_run r;
+    sp_run_record r;
 
     put("r/config.yaml", "");
     put("r/log.txt", "run  x\nwarning: one\nwarning: two\nwarning: one\n"
@@ -171,7 +171,7 @@ START_TEST(tensors_keep_their_places_over_a_switch)
 {
     const sp_run_stat *s;
     const sp_run_tensor *t;
-    sp_run r;
+    sp_run_record r;
 
     put("r/metrics.jsonl", epoch_lines);
     put("r/tensors.jsonl",

@@ -140,41 +140,41 @@ END_TEST
 
 START_TEST(thinning_keeps_ends_and_extremes)
 {
-    sp_points in = { 0 }, out = { 0 };
+    sp_xy_list in = { 0 }, out = { 0 };
     const sp_xy *at;
 
     /* Columns 10 wide: the first has 10 points with a peak and a dip. */
     for (int i = 0; i < 20; i++)
-        sp_points_add(&in, i, i == 3 ? 50 : i == 7 ? -50 : i);
+        sp_xy_list_add(&in, i, i == 3 ? 50 : i == 7 ? -50 : i);
     sp_thin(&in, 10, &out);
-    at = sp_points_at(&out);
-    ck_assert_uint_eq(sp_points_count(&out), 6);
+    at = sp_xy_list_at(&out);
+    ck_assert_uint_eq(sp_xy_list_count(&out), 6);
     ck_assert_double_eq(at[0].x, 0);
     ck_assert_double_eq(at[1].y, 50);
     ck_assert_double_eq(at[2].y, -50);
     ck_assert_double_eq(at[3].x, 9);
     ck_assert_double_eq(at[4].x, 10);
     ck_assert_double_eq(at[5].x, 19);
-    sp_points_free(&in);
-    sp_points_free(&out);
+    sp_xy_list_free(&in);
+    sp_xy_list_free(&out);
 }
 END_TEST
 
 START_TEST(thinning_keeps_few_points_and_gaps)
 {
     static const double ys[] = { 1, NAN, 2, 3, INFINITY, 4 };
-    sp_points in = { 0 }, out = { 0 };
+    sp_xy_list in = { 0 }, out = { 0 };
 
     for (int i = 0; i < 6; i++)
-        sp_points_add(&in, i, ys[i]);
+        sp_xy_list_add(&in, i, ys[i]);
     sp_thin(&in, 1, &out);
-    ck_assert_uint_eq(sp_points_count(&out), 6);
+    ck_assert_uint_eq(sp_xy_list_count(&out), 6);
     for (int i = 0; i < 6; i++) {
-        double y = sp_points_at(&out)[i].y;
+        double y = sp_xy_list_at(&out)[i].y;
         ck_assert(isfinite(ys[i]) ? y == ys[i] : isnan(y));
     }
-    sp_points_free(&in);
-    sp_points_free(&out);
+    sp_xy_list_free(&in);
+    sp_xy_list_free(&out);
 }
 END_TEST
 

@@ -1,3 +1,4 @@
+/* Stacked bars with their legend. */
 #include <math.h>
 #include <stdio.h>
 
@@ -47,22 +48,22 @@ static double draw_legend(const sp_bars *b, sp_figure *f)
             y += LEGEND_LINE;
         }
         snprintf(number, sizeof number, "%d", p + 1);
-        sp_draw_box(f, (sp_shape){ .paint = SP_SHARE,
-                                   .number = p,
-                                   .x = x,
-                                   .y = y,
-                                   .w = 14,
-                                   .h = 14 });
+        sp_draw_box(f, (sp_drawn_shape){ .paint = SP_SHARE,
+                                         .number = p,
+                                         .x = x,
+                                         .y = y,
+                                         .w = 14,
+                                         .h = 14 });
         sp_draw_label(f,
-                      (sp_shape){ .paint = SP_INK,
-                                  .x = x + 7,
-                                  .y = y + 11,
-                                  .width = 10,
-                                  .anchor = SP_MIDDLE },
+                      (sp_drawn_shape){ .paint = SP_INK,
+                                        .x = x + 7,
+                                        .y = y + 11,
+                                        .width = 10,
+                                        .anchor = SP_MIDDLE },
                       number);
         sp_draw_label(
             f,
-            (sp_shape){
+            (sp_drawn_shape){
                 .paint = SP_INK, .x = x + 19, .y = y + 11.5, .width = normal },
             b->parts[p]);
         x += width + 12;
@@ -72,7 +73,7 @@ static double draw_legend(const sp_bars *b, sp_figure *f)
 
 /* What stands in a part: its share if there is room, else its number. */
 static void label_part(const sp_bars *b, size_t i, int part, sp_figure *f,
-                       sp_shape box)
+                       sp_drawn_shape box)
 {
     char word[SP_WORD + 16], number[SP_WORD];
     double share = 100 * b->bar[i].part[part] / total(b, i);
@@ -84,11 +85,11 @@ static void label_part(const sp_bars *b, size_t i, int part, sp_figure *f,
     if (sp_text_width(word, small) + 3 > box.w)
         return;
     sp_draw_label(f,
-                  (sp_shape){ .paint = SP_INK,
-                              .x = box.x + box.w / 2,
-                              .y = box.y + BAR * 0.7,
-                              .width = small,
-                              .anchor = SP_MIDDLE },
+                  (sp_drawn_shape){ .paint = SP_INK,
+                                    .x = box.x + box.w / 2,
+                                    .y = box.y + BAR * 0.7,
+                                    .width = small,
+                                    .anchor = SP_MIDDLE },
                   word);
 }
 
@@ -100,20 +101,20 @@ static void draw_bar(const sp_bars *b, size_t i, double scale, double y,
 
     sp_text_fit(name, sizeof name, b->bar[i].name, normal, NAMES - 14);
     sp_draw_label(f,
-                  (sp_shape){ .paint = SP_INK,
-                              .x = NAMES - 10,
-                              .y = y + BAR * 0.7,
-                              .width = normal,
-                              .anchor = SP_END },
+                  (sp_drawn_shape){ .paint = SP_INK,
+                                    .x = NAMES - 10,
+                                    .y = y + BAR * 0.7,
+                                    .width = normal,
+                                    .anchor = SP_END },
                   name);
     for (int p = 0; p < b->part_count; p++) {
         double w = b->bar[i].part[p] * scale;
-        sp_shape box = { .paint = SP_SHARE,
-                         .number = p,
-                         .x = x,
-                         .y = y,
-                         .w = w > 1.6 ? w - 0.8 : w,
-                         .h = BAR };
+        sp_drawn_shape box = { .paint = SP_SHARE,
+                               .number = p,
+                               .x = x,
+                               .y = y,
+                               .w = w > 1.6 ? w - 0.8 : w,
+                               .h = BAR };
         if (!(w > 0))
             continue;
         sp_draw_box(f, box);
@@ -122,7 +123,7 @@ static void draw_bar(const sp_bars *b, size_t i, double scale, double y,
     }
     sp_draw_label(
         f,
-        (sp_shape){
+        (sp_drawn_shape){
             .paint = SP_MUTED, .x = x + 7, .y = y + BAR * 0.7, .width = small },
         sp_show(sum, total(b, i), b->unit));
 }

@@ -20,14 +20,14 @@ enum {
 static const double small = 11, normal = 12.5;
 
 void sp_chart_add(sp_chart *c, const char *name, const char *part, int run,
-                  bool bold, sp_points *points)
+                  bool bold, sp_xy_list *points)
 {
     sp_chart_line line = { name, part, run, bold, *points };
 
-    *points = (sp_points){ 0 };
+    *points = (sp_xy_list){ 0 };
     sp_text_put(&c->lines, &line, sizeof line);
     if (c->lines.failed)
-        sp_points_free(&line.points);
+        sp_xy_list_free(&line.points);
 }
 
 size_t sp_chart_count(const sp_chart *c)
@@ -45,7 +45,7 @@ void sp_chart_free(sp_chart *c)
     sp_chart_line *lines = (sp_chart_line *)(void *)c->lines.bytes;
 
     for (size_t i = 0; i < sp_chart_count(c); i++)
-        sp_points_free(&lines[i].points);
+        sp_xy_list_free(&lines[i].points);
     sp_text_free(&c->lines);
 }
 
@@ -56,11 +56,12 @@ void sp_chart_head(sp_figure *f, const char *id, const char *title,
     sp_text_add(&f->title, "%s", title);
     sp_draw_label(
         f,
-        (sp_shape){
+        (sp_drawn_shape){
             .paint = SP_INK, .x = 4, .y = 19, .width = 15, .bold = true },
         title);
     sp_draw_label(
-        f, (sp_shape){ .paint = SP_MUTED, .x = 4, .y = 37, .width = normal },
+        f,
+        (sp_drawn_shape){ .paint = SP_MUTED, .x = 4, .y = 37, .width = normal },
         note);
 }
 
@@ -74,11 +75,11 @@ typedef struct extent {
     bool any;
 } extent;
 
-static void stretch(extent *e, const sp_points *p)
+static void stretch(extent *e, const sp_xy_list *p)
 {
-    const sp_xy *at = sp_points_at(p);
+    const sp_xy *at = sp_xy_list_at(p);
 
-    for (size_t i = 0; i < sp_points_count(p); i++) {
+    for (size_t i = 0; i < sp_xy_list_count(p); i++) {
         if (!isfinite(at[i].y) || !isfinite(at[i].x)) {
             e->missing++;
             continue;
@@ -96,9 +97,9 @@ static void stretch(extent *e, const sp_points *p)
 
 static const sp_xy *last_point(const sp_chart_line *l)
 {
-    const sp_xy *at = sp_points_at(&l->points);
+    const sp_xy *at = sp_xy_list_at(&l->points);
 
-    for (size_t i = sp_points_count(&l->points); i-- > 0;)
+    for (size_t i = sp_xy_list_count(&l->points); i-- > 0;)
         if (isfinite(at[i].y))
             return &at[i];
     return NULL;
@@ -111,17 +112,17 @@ static sp_xy place(const sp_figure *f, sp_xy value)
 }
 
 /* Runs of finite points, each one line; a single point gets a dot. */
-static void draw_pieces(const sp_chart_line *l, const sp_points *thin,
+static void draw_pieces(const sp_chart_line *l, const sp_xy_list *thin,
                         sp_figure *f)
 {
-    const sp_xy *at = sp_points_at(thin);
-    size_t count = sp_points_count(thin);
-    sp_shape look = { .paint = SP_RUN,
-                      .number = l->run,
-                      .width = l->bold ? 2.2 : 1,
-                      .alpha = l->bold ? 1 : 0.6,
-                      .dash = l->run + 1 };
-    sp_points piece = { 0 };
+    const sp_xy *at = sp_xy_list_at(thin);
+    size_t count = sp_xy_list_count(thin);
+    sp_drawn_shape look = { .paint = SP_RUN,
+                            .number = l->run,
+                            .width = l->bold ? 2.2 : 1,
+                            .alpha = l->bold ? 1 : 0.6,
+                            .dash = l->run + 1 };
+    sp_xy_list piece = { 0 };
     char what[160];
 
     snprintf(what, sizeof what, "%.100s%s%.40s", l->name, *l->part ? " " : "",
@@ -129,34 +130,34 @@ static void draw_pieces(const sp_chart_line *l, const sp_points *thin,
     for (size_t i = 0; i <= count; i++) {
         if (i < count && isfinite(at[i].y)) {
             sp_xy p = place(f, at[i]);
-            sp_points_add(&piece, p.x, p.y);
-        } else if (sp_points_count(&piece) > 0) {
-            sp_draw_line(f, look, sp_points_at(&piece), sp_points_count(&piece),
-                         what);
+            sp_xy_list_add(&piece, p.x, p.y);
+        } else if (sp_xy_list_count(&piece) > 0) {
+            sp_draw_line(f, look, sp_xy_list_at(&piece),
+                         sp_xy_list_count(&piece), what);
             f->points.failed |= piece.bytes.failed;
-            sp_points_free(&piece);
+            sp_xy_list_free(&piece);
         }
     }
     f->points.failed |= piece.bytes.failed;
-    sp_points_free(&piece);
+    sp_xy_list_free(&piece);
 }
 
 static void draw_mark(const sp_chart_line *l, sp_xy value, sp_figure *f)
 {
     sp_xy p = place(f, value);
 
-    sp_draw_mark(f, (sp_shape){ .paint = SP_RUN,
-                                .number = l->run,
-                                .x = p.x,
-                                .y = p.y,
-                                .width = 3.7 });
+    sp_draw_mark(f, (sp_drawn_shape){ .paint = SP_RUN,
+                                      .number = l->run,
+                                      .x = p.x,
+                                      .y = p.y,
+                                      .width = 3.7 });
 }
 
 /* A few marks, each curve's at places of its own, and one at the end. */
 static void draw_marks(const sp_chart_line *l, sp_figure *f)
 {
-    const sp_xy *at = sp_points_at(&l->points), *last = last_point(l);
-    size_t count = sp_points_count(&l->points), next = 0;
+    const sp_xy *at = sp_xy_list_at(&l->points), *last = last_point(l);
+    size_t count = sp_xy_list_count(&l->points), next = 0;
     double span = f->x.max - f->x.min;
 
     for (size_t i = 0; i < count && next < MARKS; i++) {
@@ -176,7 +177,7 @@ static void draw_marks(const sp_chart_line *l, sp_figure *f)
 static sp_err draw_curve(const sp_chart_line *l, sp_figure *f)
 {
     double column = (f->x.max - f->x.min) / (f->x.to - f->x.from) * 1.5;
-    sp_points thin = { 0 };
+    sp_xy_list thin = { 0 };
     sp_err e;
 
     sp_thin(&l->points, column, &thin);
@@ -185,7 +186,7 @@ static sp_err draw_curve(const sp_chart_line *l, sp_figure *f)
         draw_pieces(l, &thin, f);
     if (e == SP_OK && l->bold && last_point(l))
         draw_marks(l, f);
-    sp_points_free(&thin);
+    sp_xy_list_free(&thin);
     return e;
 }
 
@@ -250,7 +251,7 @@ static void spread(end_label *labels, size_t count, double top, double bottom)
  * taken for a curve. */
 static void draw_leader(const end_label *l, sp_figure *f)
 {
-    sp_shape look = { .paint = SP_MUTED, .width = 0.8, .alpha = 0.8 };
+    sp_drawn_shape look = { .paint = SP_MUTED, .width = 0.8, .alpha = 0.8 };
     sp_xy edge = { f->x.to + 2, l->end.y };
 
     if (f->x.to - l->end.x > 8)
@@ -270,7 +271,7 @@ static void draw_labels(end_label *labels, size_t count, bool curves,
     spread(labels, count, f->y.to, f->y.from);
     for (size_t i = 0; i < count; i++) {
         const end_label *l = &labels[i];
-        sp_shape look = { .paint = SP_RUN, .number = l->line->run };
+        sp_drawn_shape look = { .paint = SP_RUN, .number = l->line->run };
         if (curves)
             draw_leader(l, f);
         look.x = f->x.to + 16;
@@ -293,14 +294,14 @@ static void draw_y_axis(sp_figure *f, sp_unit unit)
 
     for (int i = 0; i < f->y.ticks; i++) {
         double y = sp_scale_place(&f->y, f->y.tick[i]);
-        sp_draw_straight(f, (sp_shape){ .paint = SP_GRID, .width = 1 },
+        sp_draw_straight(f, (sp_drawn_shape){ .paint = SP_GRID, .width = 1 },
                          (sp_xy){ f->x.from, y }, (sp_xy){ f->x.to, y });
         sp_draw_label(f,
-                      (sp_shape){ .paint = SP_MUTED,
-                                  .x = f->x.from - 8,
-                                  .y = y + 4,
-                                  .width = small,
-                                  .anchor = SP_END },
+                      (sp_drawn_shape){ .paint = SP_MUTED,
+                                        .x = f->x.from - 8,
+                                        .y = y + 4,
+                                        .width = small,
+                                        .anchor = SP_END },
                       sp_show_tick(word, &f->y, i, unit));
     }
 }
@@ -310,26 +311,26 @@ static void draw_x_axis(sp_figure *f, const sp_chart *c)
     double y = f->y.from;
     char word[SP_WORD];
 
-    sp_draw_straight(f, (sp_shape){ .paint = SP_MUTED, .width = 1 },
+    sp_draw_straight(f, (sp_drawn_shape){ .paint = SP_MUTED, .width = 1 },
                      (sp_xy){ f->x.from, y }, (sp_xy){ f->x.to, y });
     for (int i = 0; i < f->x.ticks; i++) {
         double x = sp_scale_place(&f->x, f->x.tick[i]);
-        sp_draw_straight(f, (sp_shape){ .paint = SP_MUTED, .width = 1 },
+        sp_draw_straight(f, (sp_drawn_shape){ .paint = SP_MUTED, .width = 1 },
                          (sp_xy){ x, y }, (sp_xy){ x, y + 4 });
         sp_draw_label(f,
-                      (sp_shape){ .paint = SP_MUTED,
-                                  .x = x,
-                                  .y = y + 17,
-                                  .width = small,
-                                  .anchor = SP_MIDDLE },
+                      (sp_drawn_shape){ .paint = SP_MUTED,
+                                        .x = x,
+                                        .y = y + 17,
+                                        .width = small,
+                                        .anchor = SP_MIDDLE },
                       sp_show_tick(word, &f->x, i, c->x_unit));
     }
     sp_draw_label(f,
-                  (sp_shape){ .paint = SP_MUTED,
-                              .x = (f->x.from + f->x.to) / 2,
-                              .y = y + 34,
-                              .width = small,
-                              .anchor = SP_MIDDLE },
+                  (sp_drawn_shape){ .paint = SP_MUTED,
+                                    .x = (f->x.from + f->x.to) / 2,
+                                    .y = y + 34,
+                                    .width = small,
+                                    .anchor = SP_MIDDLE },
                   c->x_name);
 }
 
@@ -373,7 +374,7 @@ static void describe(sp_figure *f, const sp_chart *c, const extent *e)
     if (e->missing > 0)
         sp_draw_label(
             f,
-            (sp_shape){
+            (sp_drawn_shape){
                 .paint = SP_MUTED, .x = LEFT, .y = TOP - 8, .width = small },
             "values that are not finite are left out");
 }

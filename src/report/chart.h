@@ -26,12 +26,12 @@ typedef struct sp_chart_line {
     const char *name, *part; /* the run's name; what of it, "test" */
     int run;                 /* its number: colour, dash and mark */
     bool bold;               /* with marks, and its name at its end */
-    sp_points points;
+    sp_xy_list points;
 } sp_chart_line;
 
 /* Add a curve; takes the points over, also when memory runs out. */
 void sp_chart_add(sp_chart *c, const char *name, const char *part, int run,
-                  bool bold, sp_points *points);
+                  bool bold, sp_xy_list *points);
 size_t sp_chart_count(const sp_chart *c);
 const sp_chart_line *sp_chart_line_at(const sp_chart *c, size_t i);
 void sp_chart_free(sp_chart *c);
@@ -43,14 +43,15 @@ SP_MUST sp_err sp_chart_draw(const sp_chart *c, sp_figure *f);
 
 typedef struct sp_bar {
     const char *name;
-    double part[SP_TIMES];
+    double part[SP_RUN_TIMES];
+    size_t place; /* among those that it was taken from; not drawn */
 } sp_bar;
 
 typedef struct sp_bars {
     const char *id, *title, *note;
     double width;
     const char *const *parts; /* their names */
-    int part_count;           /* at most SP_TIMES */
+    int part_count;           /* at most SP_RUN_TIMES */
     sp_unit unit;
     const sp_bar *bar;
     size_t count;

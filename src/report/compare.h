@@ -16,7 +16,7 @@
 
 /* A score of both runs; NAN: a run does not have it. */
 typedef struct sp_score_row {
-    sp_metric metric;
+    sp_run_metric metric;
     double final[2], best[2];
     double gap, gap_epoch; /* the largest difference after an epoch that both
                               ended; NAN: they ended none */
@@ -37,7 +37,7 @@ typedef struct sp_text_row {
 enum { SP_BYTE_ROWS = 4, SP_SPEED_ROWS = 2, SP_MADE_ROWS = 7 };
 
 typedef struct sp_run_comparison {
-    sp_run run[2];
+    sp_run_record run[2];
     sp_text settings; /* sp_text_row, those that differ */
     sp_text scores;   /* sp_score_row */
     sp_number_row steps, bytes[SP_BYTE_ROWS], speed[SP_SPEED_ROWS];

@@ -1,3 +1,4 @@
+/* Two run folders, read and compared. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,12 +42,12 @@ static void compare_settings(sp_run_comparison *c)
 /* ---- Scores ---------------------------------------------------------------
  */
 
-static const sp_metric scored[] = {
+static const sp_run_metric scored[] = {
     SP_TRAIN_LOSS, SP_VALID_LOSS, SP_TEST_LOSS, SP_TRAIN_TOP1, SP_VALID_TOP1,
     SP_TEST_TOP1,  SP_TRAIN_PPL,  SP_VALID_PPL, SP_TEST_PPL,
 };
 
-static double epoch_of(const sp_run *r, double step)
+static double epoch_of(const sp_run_record *r, double step)
 {
     return r->batches > 0 ? round(step / r->batches) : step;
 }
@@ -54,19 +55,19 @@ static double epoch_of(const sp_run *r, double step)
 /* The largest difference of a metric after one epoch. Epochs rise in both. */
 static void find_gap(const sp_run_comparison *c, sp_score_row *row)
 {
-    const sp_points *p = &c->run[0].epochs[row->metric];
-    const sp_points *q = &c->run[1].epochs[row->metric];
+    const sp_xy_list *p = &c->run[0].epochs[row->metric];
+    const sp_xy_list *q = &c->run[1].epochs[row->metric];
     size_t k = 0;
 
-    for (size_t i = 0; i < sp_points_count(p); i++) {
-        sp_xy a = sp_points_at(p)[i], b;
+    for (size_t i = 0; i < sp_xy_list_count(p); i++) {
+        sp_xy a = sp_xy_list_at(p)[i], b;
         double epoch = epoch_of(&c->run[0], a.x), gap;
-        while (k < sp_points_count(q) &&
-               epoch_of(&c->run[1], sp_points_at(q)[k].x) < epoch)
+        while (k < sp_xy_list_count(q) &&
+               epoch_of(&c->run[1], sp_xy_list_at(q)[k].x) < epoch)
             k++;
-        if (k == sp_points_count(q))
+        if (k == sp_xy_list_count(q))
             return;
-        b = sp_points_at(q)[k];
+        b = sp_xy_list_at(q)[k];
         if (epoch_of(&c->run[1], b.x) != epoch)
             continue;
         gap = same(a.y, b.y) ? 0 : fabs(a.y - b.y);
@@ -89,7 +90,7 @@ static void compare_scores(sp_run_comparison *c)
         for (int k = 0; k < 2; k++) {
             row.final[k] = sp_run_final(&c->run[k], scored[i]);
             row.best[k] =
-                sp_run_number(&c->run[k], "best", sp_metric_key(scored[i]));
+                sp_run_number(&c->run[k], "best", sp_run_metric_key(scored[i]));
             known |= !isnan(row.final[k]) || !isnan(row.best[k]);
         }
         find_gap(c, &row);
@@ -114,14 +115,14 @@ static sp_number_row numbers(const sp_run_comparison *c, const char *key)
 }
 
 /* The mean over epochs. */
-static double items_of(const sp_run *r)
+static double items_of(const sp_run_record *r)
 {
-    const sp_points *p = &r->epochs[SP_ITEMS];
+    const sp_xy_list *p = &r->epochs[SP_ITEMS];
     double sum = 0;
 
-    for (size_t i = 0; i < sp_points_count(p); i++)
-        sum += sp_points_at(p)[i].y;
-    return sp_points_count(p) > 0 ? sum / (double)sp_points_count(p) : NAN;
+    for (size_t i = 0; i < sp_xy_list_count(p); i++)
+        sum += sp_xy_list_at(p)[i].y;
+    return sp_xy_list_count(p) > 0 ? sum / (double)sp_xy_list_count(p) : NAN;
 }
 
 static void compare_numbers(sp_run_comparison *c)
@@ -194,7 +195,7 @@ static sp_err take_hash(void *list, const sp_line *line)
     return sp_text_check(list);
 }
 
-static sp_err read_hashes(sp_run *r, sp_text *list)
+static sp_err read_hashes(sp_run_record *r, sp_text *list)
 {
     char *path = sp_path(r->path, "hashes.jsonl");
     bool torn = false;

@@ -1,3 +1,4 @@
+/* A comparison of two runs as text and as JSON. */
 #include <math.h>
 #include <string.h>
 
@@ -90,7 +91,7 @@ static void tell_scores(const sp_run_comparison *c, FILE *out)
         fprintf(out, "scores: %18s %14s %14s   largest gap of an epoch\n", "",
                 "a", "b");
     for (size_t i = 0; i < count; i++) {
-        const char *name = sp_metric_key(rows[i].metric);
+        const char *name = sp_run_metric_key(rows[i].metric);
         fprintf(out, "  final %-18s %14s %14s", name,
                 shown(a, rows[i].final[0]), shown(b, rows[i].final[1]));
         if (!isnan(rows[i].gap_epoch))
@@ -163,7 +164,7 @@ static void put_number(sp_json *j, const sp_number_row *row)
 
 static void put_score(sp_json *j, const sp_score_row *row)
 {
-    sp_json_open(j, sp_metric_key(row->metric));
+    sp_json_open(j, sp_run_metric_key(row->metric));
     sp_json_number(j, "final_a", row->final[0]);
     sp_json_number(j, "final_b", row->final[1]);
     sp_json_number(j, "best_a", row->best[0]);
@@ -173,7 +174,7 @@ static void put_score(sp_json *j, const sp_score_row *row)
     sp_json_close(j);
 }
 
-static void put_run(sp_json *j, const char *key, const sp_run *r)
+static void put_run(sp_json *j, const char *key, const sp_run_record *r)
 {
     sp_json_open(j, key);
     sp_json_text(j, "run", r->path);

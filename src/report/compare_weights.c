@@ -1,3 +1,4 @@
+/* Two files of weights, tensor by tensor. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

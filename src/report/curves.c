@@ -24,7 +24,7 @@ typedef struct plan {
     const char *id, *title, *note;
     sp_unit unit;
     bool zero;
-    sp_metric bold[2], thin;
+    sp_run_metric bold[2], thin;
     source from; /* of the bold one */
 } plan;
 
@@ -121,9 +121,9 @@ static const plan plans[] = {
       FROM_EPOCHS },
 };
 
-static const char *part_of(sp_metric m)
+static const char *part_of(sp_run_metric m)
 {
-    const char *key = sp_metric_key(m);
+    const char *key = sp_run_metric_key(m);
 
     return strncmp(key, "train_", 6) == 0   ? "training"
            : strncmp(key, "valid_", 6) == 0 ? "validation"
@@ -132,46 +132,47 @@ static const char *part_of(sp_metric m)
 }
 
 /* A run's points of a metric with x as the chart counts it. */
-static void take(const sp_runs *runs, const sp_run *r, const sp_points *from,
-                 sp_points *to)
+static void take(const sp_runs *runs, const sp_run_record *r,
+                 const sp_xy_list *from, sp_xy_list *to)
 {
-    const sp_xy *at = sp_points_at(from);
+    const sp_xy *at = sp_xy_list_at(from);
     double unit = sp_x_unit(runs, r);
 
-    for (size_t i = 0; i < sp_points_count(from); i++)
-        sp_points_add(to, at[i].x / unit, at[i].y);
+    for (size_t i = 0; i < sp_xy_list_count(from); i++)
+        sp_xy_list_add(to, at[i].x / unit, at[i].y);
 }
 
 /* Where hardly any steps are logged, epochs tell more. */
-static const sp_points *points_of(const sp_run *r, sp_metric m, source from)
+static const sp_xy_list *points_of(const sp_run_record *r, sp_run_metric m,
+                                   source from)
 {
-    size_t steps = sp_points_count(&r->steps[m]);
-    size_t epochs = sp_points_count(&r->epochs[m]);
+    size_t steps = sp_xy_list_count(&r->steps[m]);
+    size_t epochs = sp_xy_list_count(&r->epochs[m]);
 
     return epochs == 0 || (from == FROM_STEPS && steps > epochs)
                ? &r->steps[m]
                : &r->epochs[m];
 }
 
-static void add_curve(sp_chart *c, const sp_runs *runs, size_t run, sp_metric m,
-                      bool bold, source from)
+static void add_curve(sp_chart *c, const sp_runs *runs, size_t run,
+                      sp_run_metric m, bool bold, source from)
 {
-    const sp_run *r = &runs->run[run];
-    sp_points points = { 0 };
+    const sp_run_record *r = &runs->run[run];
+    sp_xy_list points = { 0 };
 
     take(runs, r, points_of(r, m, from), &points);
     if (points.bytes.failed)
         c->lines.failed = true;
-    if (sp_points_count(&points) > 0)
+    if (sp_xy_list_count(&points) > 0)
         sp_chart_add(c, r->name, part_of(m), (int)r->look, bold, &points);
-    sp_points_free(&points);
+    sp_xy_list_free(&points);
 }
 
-static sp_metric bold_of(const plan *p, const sp_run *r)
+static sp_run_metric bold_of(const plan *p, const sp_run_record *r)
 {
     for (int k = 0; k < 2; k++)
         if (p->bold[k] != SP_NO_METRIC &&
-            sp_points_count(points_of(r, p->bold[k], p->from)) > 0)
+            sp_xy_list_count(points_of(r, p->bold[k], p->from)) > 0)
             return p->bold[k];
     return SP_NO_METRIC;
 }
@@ -181,7 +182,7 @@ static sp_metric bold_of(const plan *p, const sp_run *r)
 static void add_run(sp_chart *c, const plan *p, const sp_runs *runs, size_t i)
 {
     source thin = runs->count <= STEPS_OF ? FROM_STEPS : FROM_EPOCHS;
-    sp_metric bold = bold_of(p, &runs->run[i]);
+    sp_run_metric bold = bold_of(p, &runs->run[i]);
 
     if (p->thin != SP_NO_METRIC && (p->thin != bold || thin == FROM_STEPS))
         add_curve(c, runs, i, p->thin, bold == SP_NO_METRIC, thin);
@@ -193,13 +194,13 @@ static void add_run(sp_chart *c, const plan *p, const sp_runs *runs, size_t i)
  */
 
 /* The first point that is not before x: steps rise. */
-static size_t first_from(const sp_points *points, double x)
+static size_t first_from(const sp_xy_list *points, double x)
 {
-    size_t low = 0, high = sp_points_count(points);
+    size_t low = 0, high = sp_xy_list_count(points);
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (sp_points_at(points)[middle].x < x)
+        if (sp_xy_list_at(points)[middle].x < x)
             low = middle + 1;
         else
             high = middle;
@@ -209,21 +210,21 @@ static size_t first_from(const sp_points *points, double x)
 
 /* The value at step x, if all seeds of the row that measure it at all have one
  * there; NAN: they have not. */
-static double mean_at(const sp_runs *runs, const sp_run *row, const plan *p,
-                      sp_metric m, double x)
+static double mean_at(const sp_runs *runs, const sp_run_record *row,
+                      const plan *p, sp_run_metric m, double x)
 {
     double sum = 0;
     size_t count = 0;
 
     for (size_t i = 0; i < runs->count; i++) {
-        const sp_points *points = points_of(&runs->run[i], m, p->from);
-        size_t n = sp_points_count(points), k;
+        const sp_xy_list *points = points_of(&runs->run[i], m, p->from);
+        size_t n = sp_xy_list_count(points), k;
         if (runs->run[i].look != row->look || n == 0)
             continue;
         k = first_from(points, x);
-        if (k == n || sp_points_at(points)[k].x > x)
+        if (k == n || sp_xy_list_at(points)[k].x > x)
             return NAN;
-        sum += sp_points_at(points)[k].y;
+        sum += sp_xy_list_at(points)[k].y;
         count++;
     }
     return sum / (double)count;
@@ -233,30 +234,30 @@ static double mean_at(const sp_runs *runs, const sp_run *row, const plan *p,
 static void add_row(sp_chart *c, const plan *p, const sp_runs *runs,
                     size_t first)
 {
-    const sp_run *row = &runs->run[first];
-    sp_metric m = SP_NO_METRIC;
-    const sp_points *longest = NULL;
-    sp_points mean = { 0 };
+    const sp_run_record *row = &runs->run[first];
+    sp_run_metric m = SP_NO_METRIC;
+    const sp_xy_list *longest = NULL;
+    sp_xy_list mean = { 0 };
 
     for (size_t i = first; i < runs->count; i++) {
-        const sp_run *r = &runs->run[i];
+        const sp_run_record *r = &runs->run[i];
         if (r->look != row->look || bold_of(p, r) == SP_NO_METRIC)
             continue;
         m = bold_of(p, r);
         add_curve(c, runs, i, m, false, p->from);
-        if (!longest || sp_points_count(points_of(r, m, p->from)) >
-                            sp_points_count(longest))
+        if (!longest || sp_xy_list_count(points_of(r, m, p->from)) >
+                            sp_xy_list_count(longest))
             longest = points_of(r, m, p->from);
     }
-    for (size_t k = 0; longest && k < sp_points_count(longest); k++) {
-        double x = sp_points_at(longest)[k].x;
-        sp_points_add(&mean, x / sp_x_unit(runs, row),
-                      mean_at(runs, row, p, m, x));
+    for (size_t k = 0; longest && k < sp_xy_list_count(longest); k++) {
+        double x = sp_xy_list_at(longest)[k].x;
+        sp_xy_list_add(&mean, x / sp_x_unit(runs, row),
+                       mean_at(runs, row, p, m, x));
     }
     c->lines.failed |= mean.bytes.failed;
-    if (sp_points_count(&mean) > 0)
+    if (sp_xy_list_count(&mean) > 0)
         sp_chart_add(c, row->row, part_of(m), (int)row->look, true, &mean);
-    sp_points_free(&mean);
+    sp_xy_list_free(&mean);
 }
 
 /* The curves of a run, or of its row when it is the first of that. */
@@ -282,9 +283,9 @@ static bool is_worth(const plan *p, const sp_chart *c)
                       : NAN;
 
     for (size_t i = 0; i < sp_chart_count(c); i++) {
-        const sp_points *points = &sp_chart_line_at(c, i)->points;
-        const sp_xy *at = sp_points_at(points);
-        for (size_t k = 0; k < sp_points_count(points); k++)
+        const sp_xy_list *points = &sp_chart_line_at(c, i)->points;
+        const sp_xy *at = sp_xy_list_at(points);
+        for (size_t k = 0; k < sp_xy_list_count(points); k++)
             if (isfinite(at[k].y) && at[k].y != dull)
                 return true;
     }
@@ -326,10 +327,10 @@ static void write_note(const plan *p, const sp_chart *c, bool seeds,
 /* The value of the point nearest to x, NAN if there is none within `reach`. */
 static double value_at(const sp_chart_line *l, double x, double reach)
 {
-    const sp_xy *at = sp_points_at(&l->points);
+    const sp_xy *at = sp_xy_list_at(&l->points);
     double found = NAN, distance = reach;
 
-    for (size_t i = 0; i < sp_points_count(&l->points); i++)
+    for (size_t i = 0; i < sp_xy_list_count(&l->points); i++)
         if (fabs(at[i].x - x) <= distance) {
             distance = fabs(at[i].x - x);
             found = at[i].y;
@@ -342,9 +343,9 @@ static double longest(const sp_chart *c)
     double most = 0;
 
     for (size_t i = 0; i < sp_chart_count(c); i++) {
-        const sp_points *p = &sp_chart_line_at(c, i)->points;
-        for (size_t k = 0; k < sp_points_count(p); k++)
-            most = fmax(most, sp_points_at(p)[k].x);
+        const sp_xy_list *p = &sp_chart_line_at(c, i)->points;
+        for (size_t k = 0; k < sp_xy_list_count(p); k++)
+            most = fmax(most, sp_xy_list_at(p)[k].x);
     }
     return most;
 }
@@ -421,12 +422,12 @@ static sp_err add_chart(sp_gallery *g, const plan *p, const sp_runs *runs)
 static void add_densities(sp_chart *c, const sp_runs *runs, size_t run,
                           bool *low)
 {
-    const sp_run *r = &runs->run[run];
+    const sp_run_record *r = &runs->run[run];
     const sp_json_value *list =
         sp_json_find(sp_json_find(r->root, "bytes"), "densities");
     double unit = sp_x_unit(runs, r);
     double step = fmax(0, sp_run_number(r, "bytes", "from_step"));
-    sp_points stairs = { 0 };
+    sp_xy_list stairs = { 0 };
 
     for (const sp_json_value *v = list ? list->first : NULL; v; v = v->next) {
         const sp_json_value *density = sp_json_find(v, "density");
@@ -435,14 +436,14 @@ static void add_densities(sp_chart *c, const sp_runs *runs, size_t run,
             steps->kind != SP_JSON_NUMBER || !(density->number > 0))
             continue;
         *low |= density->number < 1;
-        sp_points_add(&stairs, step / unit, density->number);
+        sp_xy_list_add(&stairs, step / unit, density->number);
         step += fmax(0, steps->number);
-        sp_points_add(&stairs, step / unit, density->number);
+        sp_xy_list_add(&stairs, step / unit, density->number);
     }
     c->lines.failed |= stairs.bytes.failed;
-    if (sp_points_count(&stairs) > 0)
+    if (sp_xy_list_count(&stairs) > 0)
         sp_chart_add(c, r->name, "", (int)r->look, true, &stairs);
-    sp_points_free(&stairs);
+    sp_xy_list_free(&stairs);
 }
 
 static sp_err add_density_chart(sp_gallery *g, const sp_runs *runs)

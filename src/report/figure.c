@@ -5,20 +5,20 @@
 
 size_t sp_figure_count(const sp_figure *f)
 {
-    return f->shapes.size / sizeof(sp_shape);
+    return f->shapes.size / sizeof(sp_drawn_shape);
 }
 
-const sp_shape *sp_figure_shape(const sp_figure *f, size_t i)
+const sp_drawn_shape *sp_figure_shape(const sp_figure *f, size_t i)
 {
-    return (const sp_shape *)(const void *)f->shapes.bytes + i;
+    return (const sp_drawn_shape *)(const void *)f->shapes.bytes + i;
 }
 
-const sp_xy *sp_figure_points(const sp_figure *f, const sp_shape *s)
+const sp_xy *sp_figure_points(const sp_figure *f, const sp_drawn_shape *s)
 {
     return (const sp_xy *)(const void *)f->points.bytes + s->first;
 }
 
-const char *sp_figure_text(const sp_figure *f, const sp_shape *s)
+const char *sp_figure_text(const sp_figure *f, const sp_drawn_shape *s)
 {
     return f->texts.bytes + s->text;
 }
@@ -42,7 +42,8 @@ void sp_figure_free(sp_figure *f)
     *f = (sp_figure){ 0 };
 }
 
-static void put(sp_figure *f, sp_shape s, sp_shape_kind kind, const char *text)
+static void put(sp_figure *f, sp_drawn_shape s, sp_drawn_kind kind,
+                const char *text)
 {
     s.kind = kind;
     s.text = f->texts.size;
@@ -52,8 +53,8 @@ static void put(sp_figure *f, sp_shape s, sp_shape_kind kind, const char *text)
     sp_text_put(&f->shapes, &s, sizeof s);
 }
 
-void sp_draw_line(sp_figure *f, sp_shape s, const sp_xy *points, size_t count,
-                  const char *text)
+void sp_draw_line(sp_figure *f, sp_drawn_shape s, const sp_xy *points,
+                  size_t count, const char *text)
 {
     s.first = f->points.size / sizeof *points;
     s.count = count;
@@ -61,18 +62,18 @@ void sp_draw_line(sp_figure *f, sp_shape s, const sp_xy *points, size_t count,
     put(f, s, SP_LINE, text);
 }
 
-void sp_draw_straight(sp_figure *f, sp_shape s, sp_xy from, sp_xy to)
+void sp_draw_straight(sp_figure *f, sp_drawn_shape s, sp_xy from, sp_xy to)
 {
     sp_xy ends[2] = { from, to };
 
     sp_draw_line(f, s, ends, 2, "");
 }
 
-void sp_draw_box(sp_figure *f, sp_shape s) { put(f, s, SP_BOX, ""); }
+void sp_draw_box(sp_figure *f, sp_drawn_shape s) { put(f, s, SP_BOX, ""); }
 
-void sp_draw_mark(sp_figure *f, sp_shape s) { put(f, s, SP_MARK, ""); }
+void sp_draw_mark(sp_figure *f, sp_drawn_shape s) { put(f, s, SP_MARK, ""); }
 
-void sp_draw_label(sp_figure *f, sp_shape s, const char *text)
+void sp_draw_label(sp_figure *f, sp_drawn_shape s, const char *text)
 {
     put(f, s, SP_LABEL, text);
 }

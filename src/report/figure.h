@@ -25,21 +25,21 @@ typedef enum sp_paint {
     SP_GRID,
     SP_PAPER, /* the background */
     SP_RUN,   /* 0 to SP_COLOURS - 1 */
-    SP_SHARE, /* parts of a bar, 0 to SP_TIMES - 1 */
+    SP_SHARE, /* parts of a bar, 0 to SP_RUN_TIMES - 1 */
     SP_HEAT   /* 0 to SP_HEATS - 1 */
 } sp_paint;
 
-typedef enum sp_shape_kind {
+typedef enum sp_drawn_kind {
     SP_LINE, /* through points */
     SP_BOX,
     SP_MARK, /* a symbol around a place; its number selects it */
     SP_LABEL
-} sp_shape_kind;
+} sp_drawn_kind;
 
 typedef enum sp_anchor { SP_START, SP_MIDDLE, SP_END } sp_anchor;
 
-typedef struct sp_shape {
-    sp_shape_kind kind;
+typedef struct sp_drawn_shape {
+    sp_drawn_kind kind;
     sp_paint paint;
     int number;
     double x, y;  /* of a box, mark or label (its baseline) */
@@ -52,7 +52,7 @@ typedef struct sp_shape {
     size_t first, count; /* of a line, in figure->points */
     size_t text;         /* of a label or line: place in figure->texts; what
                             it is of a line is told when it is pointed at */
-} sp_shape;
+} sp_drawn_shape;
 
 /* Start as {0} but for the first line's fields. Running out of memory sticks:
  * sp_figure_check() tells. */
@@ -60,7 +60,7 @@ typedef struct sp_figure {
     double w, h;
     char id[SP_WORD];     /* the file's name without its ending */
     sp_text title, about; /* about: one sentence for those who cannot see it */
-    sp_text shapes;       /* sp_shape */
+    sp_text shapes;       /* sp_drawn_shape */
     sp_text points;       /* sp_xy */
     sp_text texts;        /* strings with their 0 bytes */
     bool axes;            /* x and y tell values of places */
@@ -70,19 +70,19 @@ typedef struct sp_figure {
 } sp_figure;
 
 size_t sp_figure_count(const sp_figure *f);
-const sp_shape *sp_figure_shape(const sp_figure *f, size_t i);
-const sp_xy *sp_figure_points(const sp_figure *f, const sp_shape *s);
-const char *sp_figure_text(const sp_figure *f, const sp_shape *s);
+const sp_drawn_shape *sp_figure_shape(const sp_figure *f, size_t i);
+const sp_xy *sp_figure_points(const sp_figure *f, const sp_drawn_shape *s);
+const char *sp_figure_text(const sp_figure *f, const sp_drawn_shape *s);
 SP_MUST sp_err sp_figure_check(const sp_figure *f);
 void sp_figure_free(sp_figure *f);
 
 /* Add shapes. A line's points and a text are copied. */
-void sp_draw_line(sp_figure *f, sp_shape s, const sp_xy *points, size_t count,
-                  const char *text);
-void sp_draw_straight(sp_figure *f, sp_shape s, sp_xy from, sp_xy to);
-void sp_draw_box(sp_figure *f, sp_shape s);
-void sp_draw_mark(sp_figure *f, sp_shape s);
-void sp_draw_label(sp_figure *f, sp_shape s, const char *text);
+void sp_draw_line(sp_figure *f, sp_drawn_shape s, const sp_xy *points,
+                  size_t count, const char *text);
+void sp_draw_straight(sp_figure *f, sp_drawn_shape s, sp_xy from, sp_xy to);
+void sp_draw_box(sp_figure *f, sp_drawn_shape s);
+void sp_draw_mark(sp_figure *f, sp_drawn_shape s);
+void sp_draw_label(sp_figure *f, sp_drawn_shape s, const char *text);
 
 /* About how wide a text is. */
 double sp_text_width(const char *text, double size);

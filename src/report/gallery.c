@@ -52,7 +52,7 @@ static bool has_epochs(const sp_runs *runs)
     return true;
 }
 
-double sp_x_unit(const sp_runs *runs, const sp_run *r)
+double sp_x_unit(const sp_runs *runs, const sp_run_record *r)
 {
     return has_epochs(runs) && r->batches > 0 ? r->batches : 1;
 }

@@ -42,7 +42,7 @@ SP_MUST sp_err sp_gallery_layers(sp_gallery *g, const sp_runs *runs);
 
 /* Steps of an epoch of a run where x counts epochs, else 1: x counts steps, as
  * one of the runs has not told its epochs. */
-double sp_x_unit(const sp_runs *runs, const sp_run *r);
+double sp_x_unit(const sp_runs *runs, const sp_run_record *r);
 const char *sp_x_name(const sp_runs *runs);
 
 /* HTML tables, in this order: open, a head for each column, body; then for each

@@ -1,3 +1,4 @@
+/* Maps of heat with their legend. */
 #include <math.h>
 #include <stdio.h>
 
@@ -51,12 +52,12 @@ static void draw_level(const sp_heat *h, int level, double least, double most,
             while (to < h->column_count &&
                    level_of(row[to], least, most) == level)
                 to++;
-            sp_draw_box(f, (sp_shape){ .paint = SP_HEAT,
-                                       .number = level,
-                                       .x = NAMES + w * (double)c,
-                                       .y = TOP + ROW * (double)r,
-                                       .w = w * (double)(to - c),
-                                       .h = ROW - 1 });
+            sp_draw_box(f, (sp_drawn_shape){ .paint = SP_HEAT,
+                                             .number = level,
+                                             .x = NAMES + w * (double)c,
+                                             .y = TOP + ROW * (double)r,
+                                             .w = w * (double)(to - c),
+                                             .h = ROW - 1 });
         }
     }
 }
@@ -66,24 +67,24 @@ static void draw_legend(double least, double most, sp_figure *f)
     char word[SP_WORD];
 
     sp_draw_label(f,
-                  (sp_shape){ .paint = SP_MUTED,
-                              .x = NAMES - 6,
-                              .y = 61,
-                              .width = small,
-                              .anchor = SP_END },
+                  (sp_drawn_shape){ .paint = SP_MUTED,
+                                    .x = NAMES - 6,
+                                    .y = 61,
+                                    .width = small,
+                                    .anchor = SP_END },
                   sp_show(word, least, SP_PLAIN));
     for (int i = 0; i < SP_HEATS; i++)
-        sp_draw_box(f, (sp_shape){ .paint = SP_HEAT,
-                                   .number = i,
-                                   .x = NAMES + 18.0 * i,
-                                   .y = 51,
-                                   .w = 18,
-                                   .h = 12 });
+        sp_draw_box(f, (sp_drawn_shape){ .paint = SP_HEAT,
+                                         .number = i,
+                                         .x = NAMES + 18.0 * i,
+                                         .y = 51,
+                                         .w = 18,
+                                         .h = 12 });
     sp_draw_label(f,
-                  (sp_shape){ .paint = SP_MUTED,
-                              .x = NAMES + 18.0 * SP_HEATS + 6,
-                              .y = 61,
-                              .width = small },
+                  (sp_drawn_shape){ .paint = SP_MUTED,
+                                    .x = NAMES + 18.0 * SP_HEATS + 6,
+                                    .y = 61,
+                                    .width = small },
                   sp_show(word, most, SP_PLAIN));
 }
 
@@ -94,11 +95,11 @@ static void draw_names(const sp_heat *h, sp_figure *f)
     for (size_t r = 0; r < h->row_count; r++) {
         sp_text_fit(name, sizeof name, h->rows[r], small, NAMES - 12);
         sp_draw_label(f,
-                      (sp_shape){ .paint = SP_INK,
-                                  .x = NAMES - 6,
-                                  .y = TOP + ROW * (double)r + 9.5,
-                                  .width = small,
-                                  .anchor = SP_END },
+                      (sp_drawn_shape){ .paint = SP_INK,
+                                        .x = NAMES - 6,
+                                        .y = TOP + ROW * (double)r + 9.5,
+                                        .width = small,
+                                        .anchor = SP_END },
                       name);
     }
 }
@@ -115,18 +116,18 @@ static void draw_axis(const sp_heat *h, sp_figure *f)
     x.to = WIDTH - RIGHT - half;
     for (int i = 0; i < x.ticks; i++)
         sp_draw_label(f,
-                      (sp_shape){ .paint = SP_MUTED,
-                                  .x = sp_scale_place(&x, x.tick[i]),
-                                  .y = y + 13,
-                                  .width = small,
-                                  .anchor = SP_MIDDLE },
+                      (sp_drawn_shape){ .paint = SP_MUTED,
+                                        .x = sp_scale_place(&x, x.tick[i]),
+                                        .y = y + 13,
+                                        .width = small,
+                                        .anchor = SP_MIDDLE },
                       sp_show_tick(word, &x, i, SP_PLAIN));
     sp_draw_label(f,
-                  (sp_shape){ .paint = SP_MUTED,
-                              .x = (x.from + x.to) / 2,
-                              .y = y + 28,
-                              .width = small,
-                              .anchor = SP_MIDDLE },
+                  (sp_drawn_shape){ .paint = SP_MUTED,
+                                    .x = (x.from + x.to) / 2,
+                                    .y = y + 28,
+                                    .width = small,
+                                    .anchor = SP_MIDDLE },
                   "epoch");
 }
 

@@ -19,23 +19,23 @@ typedef struct map {
     double least, most; /* epochs */
 } map;
 
-static const sp_run_tensor *tensor_at(const sp_run *r, size_t i)
+static const sp_run_tensor *tensor_at(const sp_run_record *r, size_t i)
 {
     return (const sp_run_tensor *)(const void *)r->tensors.bytes + i;
 }
 
-static const sp_run_stat *stat_at(const sp_run *r, size_t i)
+static const sp_run_stat *stat_at(const sp_run_record *r, size_t i)
 {
     return (const sp_run_stat *)(const void *)r->stats.bytes + i;
 }
 
-static size_t stat_count(const sp_run *r)
+static size_t stat_count(const sp_run_record *r)
 {
     return r->stats.size / sizeof(sp_run_stat);
 }
 
 /* How many tensors are larger than one; of equal ones the first. */
-static size_t rank_of(const sp_run *r, size_t count, size_t i)
+static size_t rank_of(const sp_run_record *r, size_t count, size_t i)
 {
     size_t rank = 0;
 
@@ -47,7 +47,7 @@ static size_t rank_of(const sp_run *r, size_t count, size_t i)
     return rank;
 }
 
-static void choose_rows(const sp_run *r, map *m)
+static void choose_rows(const sp_run_record *r, map *m)
 {
     size_t count = r->tensors.size / sizeof(sp_run_tensor);
 
@@ -59,7 +59,7 @@ static void choose_rows(const sp_run *r, map *m)
         }
 }
 
-static void choose_columns(const sp_run *r, map *m)
+static void choose_columns(const sp_run_record *r, map *m)
 {
     size_t epochs = 0;
     double last = -1;
@@ -86,7 +86,7 @@ static size_t column_of(const map *m, double epoch)
 }
 
 /* Means of what falls into one cell. */
-static void fill(const sp_run *r, bool grads, map *m)
+static void fill(const sp_run_record *r, bool grads, map *m)
 {
     size_t row_of = 0;
 
@@ -135,8 +135,8 @@ static void write_table(const map *m, const char *title, sp_text *out)
     sp_html_close(out);
 }
 
-static sp_err add_map(sp_gallery *g, const sp_run *r, size_t number, bool grads,
-                      map *m)
+static sp_err add_map(sp_gallery *g, const sp_run_record *r, size_t number,
+                      bool grads, map *m)
 {
     char id[SP_WORD], title[NAME];
     sp_heat h = { .id = id,
@@ -173,7 +173,7 @@ sp_err sp_gallery_layers(sp_gallery *g, const sp_runs *runs)
     sp_err e = m ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
 
     for (size_t i = 0; e == SP_OK && i < runs->count; i++) {
-        const sp_run *r = &runs->run[i];
+        const sp_run_record *r = &runs->run[i];
         if (stat_count(r) == 0)
             continue;
         choose_rows(r, m);

@@ -56,7 +56,7 @@ sp_err sp_run_lines(const char *path,
     *torn = false;
     if (!sp_is_file(path))
         return SP_OK;
-    SP_TRY(sp_file_read(path, SP_LINES_LIMIT, &bytes, &size));
+    SP_TRY(sp_file_read(path, SP_RUN_LINES_LIMIT, &bytes, &size));
     text = (const char *)bytes;
     e = SP_OK;
     for (size_t at = 0; at < size && e == SP_OK; at += (size_t)(end - text)) {

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "sprat/base.h"
 
-enum { SP_LINES_LIMIT = 1 << 29 }; /* bytes of a file that is read */
+enum { SP_RUN_LINES_LIMIT = 1 << 29 }; /* bytes of a file that is read */
 
 /* A line under reading. */
 typedef struct sp_line {

@@ -61,7 +61,7 @@ static void put_title(sp_text *out, const sp_runs *runs, const char *title)
         return;
     }
     for (size_t i = 0; i < runs->count; i++) {
-        const sp_run *r = &runs->run[i];
+        const sp_run_record *r = &runs->run[i];
         if (r->look != rows)
             continue; /* a row's later seed */
         rows++;

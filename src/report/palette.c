@@ -38,7 +38,7 @@ uint32_t sp_palette_colour(const sp_palette *p, sp_paint paint, int number)
     case SP_RUN:
         return p->run[number % SP_COLOURS];
     case SP_SHARE:
-        return p->share[number % SP_TIMES];
+        return p->share[number % SP_RUN_TIMES];
     case SP_HEAT:
         return p->heat[number % SP_HEATS];
     case SP_INK:
@@ -60,7 +60,7 @@ void sp_palette_css(sp_text *out, const sp_palette *p)
                 (unsigned)p->ink, (unsigned)p->muted, (unsigned)p->grid,
                 (unsigned)p->paper);
     put_list(out, 'r', p->run, SP_COLOURS);
-    put_list(out, 'p', p->share, SP_TIMES);
+    put_list(out, 'p', p->share, SP_RUN_TIMES);
     put_list(out, 'h', p->heat, SP_HEATS);
 }
 
@@ -80,7 +80,7 @@ void sp_palette_rules(sp_text *out)
     for (int i = 0; i < SP_COLOURS; i++)
         sp_text_add(out, ".fr%d{fill:var(--r%d)}.sr%d{stroke:var(--r%d)}", i, i,
                     i, i);
-    for (int i = 0; i < SP_TIMES; i++)
+    for (int i = 0; i < SP_RUN_TIMES; i++)
         sp_text_add(out, ".fp%d{fill:var(--p%d)}", i, i);
     for (int i = 0; i < SP_HEATS; i++)
         sp_text_add(out, ".fh%d{fill:var(--h%d)}", i, i);

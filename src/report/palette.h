@@ -10,7 +10,7 @@
 
 typedef struct sp_palette {
     uint32_t ink, muted, grid, paper; /* 0xRRGGBB */
-    uint32_t run[SP_COLOURS], share[SP_TIMES], heat[SP_HEATS];
+    uint32_t run[SP_COLOURS], share[SP_RUN_TIMES], heat[SP_HEATS];
 } sp_palette;
 
 extern const sp_palette sp_palette_light, sp_palette_dark;

@@ -44,19 +44,19 @@ sp_err sp_gallery_times(sp_gallery *g, const sp_runs *runs)
     sp_bars b = { .id = "time",
                   .title = "Where the time went",
                   .note = "seconds of rank 0 over the whole run",
-                  .parts = sp_time_names,
-                  .part_count = SP_TIMES,
+                  .parts = sp_run_time_names,
+                  .part_count = SP_RUN_TIMES,
                   .width = 920,
                   .unit = SP_SECONDS,
                   .bar = bars };
     sp_err e = bars ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
 
     for (size_t i = 0; e == SP_OK && i < runs->count; i++) {
-        const sp_run *r = &runs->run[i];
+        const sp_run_record *r = &runs->run[i];
         if (!r->timed)
             continue;
         bars[b.count].name = r->name;
-        for (int p = 0; p < SP_TIMES; p++)
+        for (int p = 0; p < SP_RUN_TIMES; p++)
             bars[b.count].part[p] = r->times[p];
         b.count++;
     }
@@ -89,12 +89,10 @@ static int by_bytes(const void *a, const void *b)
     double p = sum(x), q = sum(y);
 
     return p != q ? (p < q) - (p > q)
-                  : (x->part[SP_TIMES - 1] > y->part[SP_TIMES - 1]) -
-                        (x->part[SP_TIMES - 1] < y->part[SP_TIMES - 1]);
+                  : (x->place > y->place) - (x->place < y->place);
 }
 
-/* The bars of all tensors, of a step; the last part of each is its number,
- * which is not drawn. Gives how many. */
+/* The bars of all tensors, of a step. Gives how many. */
 static size_t read_bars(const sp_json_value *list, double steps, sp_bar *bars)
 {
     size_t count = 0;
@@ -110,7 +108,7 @@ static size_t read_bars(const sp_json_value *list, double steps, sp_bar *bars)
             b->part[p] =
                 n && n->kind == SP_JSON_NUMBER ? fmax(0, n->number) / steps : 0;
         }
-        b->part[SP_TIMES - 1] = (double)count++;
+        b->place = count++;
     }
     return count;
 }
@@ -129,7 +127,7 @@ static size_t sum_rest(sp_bar *bars, size_t count, char name[NAME])
 }
 
 /* The steps that a run's bytes are of; 1 if it does not say. */
-static double steps_of(const sp_run *r)
+static double steps_of(const sp_run_record *r)
 {
     double from = sp_run_number(r, "bytes", "from_step");
     double to = sp_run_number(r, "bytes", "to_step");
@@ -137,7 +135,7 @@ static double steps_of(const sp_run *r)
     return to > from ? to - from : 1;
 }
 
-static sp_err add_bytes(sp_gallery *g, const sp_run *r, size_t number,
+static sp_err add_bytes(sp_gallery *g, const sp_run_record *r, size_t number,
                         const sp_json_value *list)
 {
     sp_bar *bars = calloc(list->count + 1, sizeof *bars);
@@ -169,7 +167,7 @@ static sp_err add_bytes(sp_gallery *g, const sp_run *r, size_t number,
 sp_err sp_gallery_bytes(sp_gallery *g, const sp_runs *runs)
 {
     for (size_t i = 0; i < runs->count; i++) {
-        const sp_run *r = &runs->run[i];
+        const sp_run_record *r = &runs->run[i];
         const sp_json_value *list =
             sp_json_find(sp_json_find(r->root, "bytes"), "tensors");
         if (list && list->kind == SP_JSON_LIST)

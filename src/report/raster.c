@@ -160,7 +160,7 @@ static sp_xy scaled(sp_xy p)
     return (sp_xy){ p.x * SP_RASTER_SCALE, p.y * SP_RASTER_SCALE };
 }
 
-static void draw_line(canvas *c, const sp_figure *f, const sp_shape *s)
+static void draw_line(canvas *c, const sp_figure *f, const sp_drawn_shape *s)
 {
     const sp_xy *at = sp_figure_points(f, s);
     dasher d = { .dash = sp_dash(s->dash) };
@@ -173,7 +173,7 @@ static void draw_line(canvas *c, const sp_figure *f, const sp_shape *s)
         cover_segment(c, scaled(at[0]), scaled(at[0]), radius);
 }
 
-static void cover_symbol(canvas *c, const sp_shape *s, double radius)
+static void cover_symbol(canvas *c, const sp_drawn_shape *s, double radius)
 {
     sp_xy corners[8], centre = scaled((sp_xy){ s->x, s->y });
     size_t count;
@@ -201,7 +201,7 @@ static void cover_symbol(canvas *c, const sp_shape *s, double radius)
 }
 
 /* A rim in the paper's colour, the symbol, and a hole in some. */
-static void draw_mark(canvas *c, const sp_palette *p, const sp_shape *s)
+static void draw_mark(canvas *c, const sp_palette *p, const sp_drawn_shape *s)
 {
     size_t count;
     bool hollow;
@@ -242,7 +242,7 @@ static void cover_glyph(canvas *c, const sp_glyph *g, double x, double y,
     }
 }
 
-static void draw_label(canvas *c, const sp_figure *f, const sp_shape *s)
+static void draw_label(canvas *c, const sp_figure *f, const sp_drawn_shape *s)
 {
     const char *text = sp_figure_text(f, s);
     double unit = s->width * SP_RASTER_SCALE * SP_FONT_UNIT;
@@ -264,7 +264,7 @@ static void draw_label(canvas *c, const sp_figure *f, const sp_shape *s)
 /* ---- Pictures ------------------------------------------------------------ */
 
 static void draw_shape(canvas *c, const sp_palette *p, const sp_figure *f,
-                       const sp_shape *s)
+                       const sp_drawn_shape *s)
 {
     switch (s->kind) {
     case SP_LINE:

@@ -8,26 +8,26 @@
 
 enum { MOST_RESULT = 1 << 26 };
 
-void sp_points_add(sp_points *p, double x, double y)
+void sp_xy_list_add(sp_xy_list *p, double x, double y)
 {
     sp_xy at = { x, y };
 
     sp_text_put(&p->bytes, &at, sizeof at);
 }
 
-size_t sp_points_count(const sp_points *p)
+size_t sp_xy_list_count(const sp_xy_list *p)
 {
     return p->bytes.size / sizeof(sp_xy);
 }
 
-const sp_xy *sp_points_at(const sp_points *p)
+const sp_xy *sp_xy_list_at(const sp_xy_list *p)
 {
     return (const sp_xy *)(const void *)p->bytes.bytes;
 }
 
-void sp_points_free(sp_points *p) { sp_text_free(&p->bytes); }
+void sp_xy_list_free(sp_xy_list *p) { sp_text_free(&p->bytes); }
 
-void sp_run_note(sp_run *r, const char *fmt, ...)
+void sp_run_note(sp_run_record *r, const char *fmt, ...)
 {
     va_list args;
 
@@ -37,7 +37,7 @@ void sp_run_note(sp_run *r, const char *fmt, ...)
     sp_text_put(&r->notes, "\n", 1);
 }
 
-static sp_err read_result(sp_run *r)
+static sp_err read_result(sp_run_record *r)
 {
     char *path = sp_path(r->path, "result.json");
     uint8_t *bytes = NULL;
@@ -67,9 +67,9 @@ static size_t row_length(const char *name)
     return seed ? (size_t)(slash - name) : strlen(name);
 }
 
-sp_err sp_run_open(sp_run *r, const char *path, const char *name)
+sp_err sp_run_open(sp_run_record *r, const char *path, const char *name)
 {
-    *r = (sp_run){ .batches = NAN };
+    *r = (sp_run_record){ .batches = NAN };
     r->path = sp_copy(path, strlen(path));
     r->name = sp_copy(name, strlen(name));
     r->row = sp_copy(name, row_length(name));
@@ -83,7 +83,7 @@ sp_err sp_run_open(sp_run *r, const char *path, const char *name)
     return sp_text_check(&r->notes);
 }
 
-void sp_run_free(sp_run *r)
+void sp_run_free(sp_run_record *r)
 {
     size_t tensors = r->tensors.size / sizeof(sp_run_tensor);
     sp_run_tensor *t = (sp_run_tensor *)(void *)r->tensors.bytes;
@@ -91,8 +91,8 @@ void sp_run_free(sp_run *r)
     for (size_t i = 0; i < tensors; i++)
         free(t[i].name);
     for (int m = 0; m < SP_METRIC_COUNT; m++) {
-        sp_points_free(&r->steps[m]);
-        sp_points_free(&r->epochs[m]);
+        sp_xy_list_free(&r->steps[m]);
+        sp_xy_list_free(&r->epochs[m]);
     }
     sp_json_doc_free(r->result);
     sp_text_free(&r->settings);
@@ -104,10 +104,10 @@ void sp_run_free(sp_run *r)
     free(r->path);
     free(r->name);
     free(r->row);
-    *r = (sp_run){ 0 };
+    *r = (sp_run_record){ 0 };
 }
 
-static const sp_json_value *find(const sp_run *r, const char *first,
+static const sp_json_value *find(const sp_run_record *r, const char *first,
                                  const char *second)
 {
     const sp_json_value *v = sp_json_find(r->root, first);
@@ -115,28 +115,30 @@ static const sp_json_value *find(const sp_run *r, const char *first,
     return second ? sp_json_find(v, second) : v;
 }
 
-double sp_run_number(const sp_run *r, const char *first, const char *second)
+double sp_run_number(const sp_run_record *r, const char *first,
+                     const char *second)
 {
     const sp_json_value *v = find(r, first, second);
 
     return v && v->kind == SP_JSON_NUMBER ? v->number : NAN;
 }
 
-const char *sp_run_text(const sp_run *r, const char *first, const char *second)
+const char *sp_run_text(const sp_run_record *r, const char *first,
+                        const char *second)
 {
     const sp_json_value *v = find(r, first, second);
 
     return v && v->kind == SP_JSON_TEXT ? v->text : NULL;
 }
 
-const sp_run_setting *sp_run_setting_at(const sp_run *r, size_t i)
+const sp_run_setting *sp_run_setting_at(const sp_run_record *r, size_t i)
 {
     const sp_run_setting *s = (const void *)r->settings.bytes;
 
     return i < r->settings.size / sizeof *s ? &s[i] : NULL;
 }
 
-const char *sp_run_setting_of(const sp_run *r, const char *section,
+const char *sp_run_setting_of(const sp_run_record *r, const char *section,
                               const char *key)
 {
     const sp_run_setting *s;
@@ -147,7 +149,7 @@ const char *sp_run_setting_of(const sp_run *r, const char *section,
     return NULL;
 }
 
-const char *sp_run_status(const sp_run *r)
+const char *sp_run_status(const sp_run_record *r)
 {
     const char *status = sp_run_text(r, "status", NULL);
 
@@ -158,40 +160,40 @@ const char *sp_run_status(const sp_run *r)
 
 static const char *const metric_keys[] = {
 #define X(name, key) key,
-    SP_METRICS(X)
+    SP_RUN_METRICS(X)
 #undef X
 };
 
-const char *sp_metric_key(sp_metric m) { return metric_keys[m]; }
+const char *sp_run_metric_key(sp_run_metric m) { return metric_keys[m]; }
 
-bool sp_metric_percent(sp_metric m)
+bool sp_run_metric_percent(sp_run_metric m)
 {
     return m == SP_TRAIN_TOP1 || m == SP_VALID_TOP1 || m == SP_TEST_TOP1;
 }
 
-sp_metric sp_run_score(const sp_run *r)
+sp_run_metric sp_run_score(const sp_run_record *r)
 {
-    static const sp_metric tried[] = { SP_VALID_TOP1, SP_TEST_TOP1,
-                                       SP_VALID_PPL,  SP_TEST_PPL,
-                                       SP_VALID_LOSS, SP_TEST_LOSS };
+    static const sp_run_metric tried[] = { SP_VALID_TOP1, SP_TEST_TOP1,
+                                           SP_VALID_PPL,  SP_TEST_PPL,
+                                           SP_VALID_LOSS, SP_TEST_LOSS };
 
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
-        if (sp_points_count(&r->epochs[tried[i]]) > 0)
+        if (sp_xy_list_count(&r->epochs[tried[i]]) > 0)
             return tried[i];
     return SP_NO_METRIC;
 }
 
-bool sp_run_is_ahead(const sp_run *r)
+bool sp_run_is_ahead(const sp_run_record *r)
 {
     return sp_run_number(r, "step", NULL) < r->last_step;
 }
 
-double sp_run_final(const sp_run *r, sp_metric m)
+double sp_run_final(const sp_run_record *r, sp_run_metric m)
 {
-    double value = sp_run_number(r, "final", sp_metric_key(m));
-    size_t count = sp_points_count(&r->epochs[m]);
+    double value = sp_run_number(r, "final", sp_run_metric_key(m));
+    size_t count = sp_xy_list_count(&r->epochs[m]);
 
     if ((isnan(value) || sp_run_is_ahead(r)) && count > 0)
-        value = sp_points_at(&r->epochs[m])[count - 1].y;
+        value = sp_xy_list_at(&r->epochs[m])[count - 1].y;
     return value;
 }

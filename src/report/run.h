@@ -18,7 +18,7 @@
 #include "sprat/base.h"
 
 /* What is drawn over time, as the lines of metrics.jsonl name it. */
-#define SP_METRICS(X)                  \
+#define SP_RUN_METRICS(X)              \
     X(SP_TRAIN_LOSS, "train_loss")     \
     X(SP_VALID_LOSS, "valid_loss")     \
     X(SP_TEST_LOSS, "test_loss")       \
@@ -36,18 +36,18 @@
     X(SP_NET_BYTES, "net_bytes")       \
     X(SP_COMPRESSION_RATIO, "compression_ratio")
 
-typedef enum sp_metric {
+typedef enum sp_run_metric {
 #define X(name, key) name,
-    SP_METRICS(X)
+    SP_RUN_METRICS(X)
 #undef X
         SP_METRIC_COUNT,
     SP_NO_METRIC = SP_METRIC_COUNT
-} sp_metric;
+} sp_run_metric;
 
 /* Where the time of a run went, by the keys of "time" lines. */
-enum { SP_TIMES = 9 };
-extern const char *const sp_time_keys[SP_TIMES];
-extern const char *const sp_time_names[SP_TIMES];
+enum { SP_RUN_TIMES = 9 };
+extern const char *const sp_run_time_keys[SP_RUN_TIMES];
+extern const char *const sp_run_time_names[SP_RUN_TIMES];
 
 /* A point; y NAN: not known or not finite, the curve has a gap. */
 typedef struct sp_xy {
@@ -55,14 +55,14 @@ typedef struct sp_xy {
 } sp_xy;
 
 /* A growing list of points: the bytes of sp_xy one after the other. */
-typedef struct sp_points {
+typedef struct sp_xy_list {
     sp_text bytes;
-} sp_points;
+} sp_xy_list;
 
-void sp_points_add(sp_points *p, double x, double y);
-size_t sp_points_count(const sp_points *p);
-const sp_xy *sp_points_at(const sp_points *p); /* NULL: none */
-void sp_points_free(sp_points *p);
+void sp_xy_list_add(sp_xy_list *p, double x, double y);
+size_t sp_xy_list_count(const sp_xy_list *p);
+const sp_xy *sp_xy_list_at(const sp_xy_list *p); /* NULL: none */
+void sp_xy_list_free(sp_xy_list *p);
 
 /* One key of config.yaml, as it stands there; texts are the run's. */
 typedef struct sp_run_setting {
@@ -82,7 +82,7 @@ typedef struct sp_run_tensor {
     double elements;
 } sp_run_tensor;
 
-typedef struct sp_run {
+typedef struct sp_run_record {
     char *path, *name;  /* names differ from run to run of a report */
     char *row;          /* what runs share that differ in their seeds: "dgc" of
                            "dgc/seed-1"; of any other run its name */
@@ -95,19 +95,19 @@ typedef struct sp_run {
     double batches;            /* steps of an epoch; NAN: not known */
     double last_step;          /* of metrics.jsonl; 0: none */
     /* By step, from lines of kind "step" and "epoch". */
-    sp_points steps[SP_METRIC_COUNT], epochs[SP_METRIC_COUNT];
+    sp_xy_list steps[SP_METRIC_COUNT], epochs[SP_METRIC_COUNT];
     size_t epoch_count;
     bool timed;
-    double times[SP_TIMES]; /* seconds, summed */
-    sp_text tensors;        /* sp_run_tensor */
-    sp_text stats;          /* sp_run_stat, in the file's order */
-    sp_text warnings;       /* of log.txt, each once, one a line */
-    sp_text notes;          /* what was left out here, one a line */
-} sp_run;
+    double times[SP_RUN_TIMES]; /* seconds, summed */
+    sp_text tensors;            /* sp_run_tensor */
+    sp_text stats;              /* sp_run_stat, in the file's order */
+    sp_text warnings;           /* of log.txt, each once, one a line */
+    sp_text notes;              /* what was left out here, one a line */
+} sp_run_record;
 
 /* Several runs, in the order of their colours. */
 typedef struct sp_runs {
-    sp_run *run;
+    sp_run_record *run;
     size_t count;
 } sp_runs;
 
@@ -122,46 +122,49 @@ SP_MUST sp_err sp_run_is(const char *path, bool *is);
 
 /* Open one run; `name` is copied. *r is zeroed first; sp_run_free() may always
  * be called. */
-SP_MUST sp_err sp_run_open(sp_run *r, const char *path, const char *name);
-void sp_run_free(sp_run *r);
+SP_MUST sp_err sp_run_open(sp_run_record *r, const char *path,
+                           const char *name);
+void sp_run_free(sp_run_record *r);
 
 /* The parts of sp_run_open(). */
-SP_MUST sp_err sp_run_read_metrics(sp_run *r);
-SP_MUST sp_err sp_run_read_config(sp_run *r);
-SP_MUST sp_err sp_run_read_log(sp_run *r);
-SP_MUST sp_err sp_run_read_tensors(sp_run *r);
+SP_MUST sp_err sp_run_read_metrics(sp_run_record *r);
+SP_MUST sp_err sp_run_read_config(sp_run_record *r);
+SP_MUST sp_err sp_run_read_log(sp_run_record *r);
+SP_MUST sp_err sp_run_read_tensors(sp_run_record *r);
 
 /* Append one line to the notes. */
-void sp_run_note(sp_run *r, const char *fmt, ...) SP_PRINTF(2, 3);
+void sp_run_note(sp_run_record *r, const char *fmt, ...) SP_PRINTF(2, 3);
 
 /* A number or text of result.json by a path such as "final", "test_top1"
  * (second NULL: of the top); NAN or NULL: there is none. */
-double sp_run_number(const sp_run *r, const char *first, const char *second);
-const char *sp_run_text(const sp_run *r, const char *first, const char *second);
+double sp_run_number(const sp_run_record *r, const char *first,
+                     const char *second);
+const char *sp_run_text(const sp_run_record *r, const char *first,
+                        const char *second);
 
 /* The value of a key of config.yaml, or NULL. */
-const char *sp_run_setting_of(const sp_run *r, const char *section,
+const char *sp_run_setting_of(const sp_run_record *r, const char *section,
                               const char *key);
 
 /* The i-th setting, or NULL past the last. */
-const sp_run_setting *sp_run_setting_at(const sp_run *r, size_t i);
+const sp_run_setting *sp_run_setting_at(const sp_run_record *r, size_t i);
 
 /* How the run ended: "done"; "under way or killed" without result.json. */
-const char *sp_run_status(const sp_run *r);
+const char *sp_run_status(const sp_run_record *r);
 
 /* The metric that the run is judged by: its perplexity or accuracy, else loss,
  * of the part that it was evaluated on. SP_NO_METRIC: never evaluated. */
-sp_metric sp_run_score(const sp_run *r);
+sp_run_metric sp_run_score(const sp_run_record *r);
 
 /* Whether metrics.jsonl is beyond result.json, as in a run under way, whose
  * result is that of its last checkpoint. */
-bool sp_run_is_ahead(const sp_run *r);
+bool sp_run_is_ahead(const sp_run_record *r);
 
 /* A metric at the run's end: from result.json, or else of its last epoch. NAN:
  * not known. */
-double sp_run_final(const sp_run *r, sp_metric m);
+double sp_run_final(const sp_run_record *r, sp_run_metric m);
 
-const char *sp_metric_key(sp_metric m);
-bool sp_metric_percent(sp_metric m); /* else the smaller the better */
+const char *sp_run_metric_key(sp_run_metric m);
+bool sp_run_metric_percent(sp_run_metric m); /* else the smaller the better */
 
 #endif

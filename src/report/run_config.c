@@ -1,3 +1,4 @@
+/* What a run was set to, config.yaml, and what it warned of, log.txt. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,7 @@ static char *trimmed(char *text)
 }
 
 /* "section:" or "  key: value  # what set it". */
-static bool take_setting(sp_run *r, char *line, const char **section)
+static bool take_setting(sp_run_record *r, char *line, const char **section)
 {
     char *comment = comment_of(line), *source = comment, *colon;
     bool indented = line[0] == ' ';
@@ -71,7 +72,7 @@ static bool take_setting(sp_run *r, char *line, const char **section)
     return true;
 }
 
-static sp_err take_settings(sp_run *r, const char *path, size_t size)
+static sp_err take_settings(sp_run_record *r, const char *path, size_t size)
 {
     char *line = (char *)r->config, *end;
     const char *section = NULL;
@@ -92,7 +93,7 @@ static sp_err take_settings(sp_run *r, const char *path, size_t size)
     return sp_text_check(&r->settings);
 }
 
-sp_err sp_run_read_config(sp_run *r)
+sp_err sp_run_read_config(sp_run_record *r)
 {
     char *path = sp_path(r->path, "config.yaml");
     size_t size;
@@ -123,7 +124,8 @@ static bool has_line(const sp_text *lines, const char *line, size_t n)
     return false;
 }
 
-static void take_warning(sp_run *r, const char *line, size_t n, int *count)
+static void take_warning(sp_run_record *r, const char *line, size_t n,
+                         int *count)
 {
     static const char prefix[] = "warning: ";
     size_t skip = sizeof prefix - 1;
@@ -137,7 +139,7 @@ static void take_warning(sp_run *r, const char *line, size_t n, int *count)
     sp_text_put(&r->warnings, "\n", 1);
 }
 
-sp_err sp_run_read_log(sp_run *r)
+sp_err sp_run_read_log(sp_run_record *r)
 {
     char *path = sp_path(r->path, "log.txt");
     uint8_t *bytes = NULL;

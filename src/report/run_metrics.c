@@ -1,3 +1,4 @@
+/* What a run measured, metrics.jsonl, and where its time went. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,32 +9,32 @@
 
 enum { MOST_MANIFEST = 1 << 24 };
 
-const char *const sp_time_keys[SP_TIMES] = {
+const char *const sp_run_time_keys[SP_RUN_TIMES] = {
     "data_s",  "forward_s", "backward_s",   "compress_s", "exchange_s",
     "optim_s", "eval_s",    "checkpoint_s", "other_s",
 };
-const char *const sp_time_names[SP_TIMES] = {
+const char *const sp_run_time_names[SP_RUN_TIMES] = {
     "data",   "forward",    "backward",   "compression", "exchange",
     "update", "evaluation", "checkpoint", "other",
 };
 
 /* Whether the line has the key at all: of what a run does not measure, no
  * points are kept. */
-static sp_err take_metrics(const sp_line *line, double step, sp_points *into)
+static sp_err take_metrics(const sp_line *line, double step, sp_xy_list *into)
 {
     for (int m = 0; m < SP_METRIC_COUNT; m++) {
         double y;
-        if (!sp_json_find(line->root, sp_metric_key(m)))
+        if (!sp_json_find(line->root, sp_run_metric_key(m)))
             continue;
-        SP_TRY(sp_line_number(line, sp_metric_key(m), &y));
-        sp_points_add(&into[m], step, y);
+        SP_TRY(sp_line_number(line, sp_run_metric_key(m), &y));
+        sp_xy_list_add(&into[m], step, y);
         SP_TRY(sp_text_check(&into[m].bytes));
     }
     return SP_OK;
 }
 
 /* Epochs are counted anew in each round of pruning; steps are not. */
-static sp_err take_epoch(sp_run *r, const sp_line *line, double step)
+static sp_err take_epoch(sp_run_record *r, const sp_line *line, double step)
 {
     double epoch;
 
@@ -44,11 +45,11 @@ static sp_err take_epoch(sp_run *r, const sp_line *line, double step)
     return take_metrics(line, step, r->epochs);
 }
 
-static sp_err take_time(sp_run *r, const sp_line *line)
+static sp_err take_time(sp_run_record *r, const sp_line *line)
 {
-    for (int i = 0; i < SP_TIMES; i++) {
+    for (int i = 0; i < SP_RUN_TIMES; i++) {
         double seconds;
-        SP_TRY(sp_line_number(line, sp_time_keys[i], &seconds));
+        SP_TRY(sp_line_number(line, sp_run_time_keys[i], &seconds));
         if (seconds > 0 && isfinite(seconds)) {
             r->times[i] += seconds;
             r->timed = true;
@@ -59,7 +60,7 @@ static sp_err take_time(sp_run *r, const sp_line *line)
 
 static sp_err take_line(void *run, const sp_line *line)
 {
-    sp_run *r = run;
+    sp_run_record *r = run;
     const char *kind;
     double step;
 
@@ -80,7 +81,7 @@ static sp_err take_line(void *run, const sp_line *line)
 }
 
 /* In its first epoch a run has told its steps only in a checkpoint. */
-static sp_err read_batches(sp_run *r)
+static sp_err read_batches(sp_run_record *r)
 {
     char *path = sp_path(r->path, "checkpoints/start/manifest.json");
     sp_json_doc *doc = NULL;
@@ -105,7 +106,7 @@ static sp_err read_batches(sp_run *r)
     return e;
 }
 
-sp_err sp_run_read_metrics(sp_run *r)
+sp_err sp_run_read_metrics(sp_run_record *r)
 {
     char *path = sp_path(r->path, "metrics.jsonl");
     bool torn = false;

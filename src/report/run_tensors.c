@@ -1,3 +1,4 @@
+/* What a run's tensors were like, tensors.jsonl. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +11,19 @@ enum { MOST_TENSORS = 4096 };
 
 /* The present list of names: at which of the run's tensors each stands. */
 typedef struct names {
-    sp_run *run;
+    sp_run_record *run;
     size_t index[MOST_TENSORS];
     size_t count;
     bool told; /* a list of names was read */
 } names;
 
-static size_t tensor_count(const sp_run *r)
+static size_t tensor_count(const sp_run_record *r)
 {
     return r->tensors.size / sizeof(sp_run_tensor);
 }
 
 /* The place of a name among the run's tensors, where it is put if it is new. */
-static sp_err place_of(const sp_line *line, sp_run *r, const char *name,
+static sp_err place_of(const sp_line *line, sp_run_record *r, const char *name,
                        size_t *at)
 {
     const sp_run_tensor *t = (const void *)r->tensors.bytes;
@@ -128,7 +129,7 @@ static sp_err take_line(void *arg, const sp_line *line)
     return SP_OK; /* of a later version */
 }
 
-sp_err sp_run_read_tensors(sp_run *r)
+sp_err sp_run_read_tensors(sp_run_record *r)
 {
     char *path = sp_path(r->path, "tensors.jsonl");
     names *n = calloc(1, sizeof *n);

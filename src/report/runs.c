@@ -1,3 +1,4 @@
+/* Which folders are runs, and what these are called. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +182,7 @@ static sp_err tell_apart(found *f)
 }
 
 /* Whether two runs differ in their seeds alone. */
-static bool same_row(const sp_run *a, const sp_run *b)
+static bool same_row(const sp_run_record *a, const sp_run_record *b)
 {
     return a == b ||
            (strcmp(a->row, b->row) == 0 && strcmp(a->row, a->name) != 0 &&

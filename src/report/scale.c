@@ -265,7 +265,7 @@ const char *sp_show_tick(char out[SP_WORD], const sp_scale *s, int i,
 
 /* Points first..last of a column that is over: at most four of them. */
 static void put_column(const sp_xy *at, size_t first, size_t last,
-                       sp_points *out)
+                       sp_xy_list *out)
 {
     size_t least = first, most = first;
 
@@ -277,18 +277,18 @@ static void put_column(const sp_xy *at, size_t first, size_t last,
     }
     for (size_t i = first; i <= last; i++)
         if (i == first || i == last || i == least || i == most)
-            sp_points_add(out, at[i].x, at[i].y);
+            sp_xy_list_add(out, at[i].x, at[i].y);
 }
 
-void sp_thin(const sp_points *in, double column, sp_points *out)
+void sp_thin(const sp_xy_list *in, double column, sp_xy_list *out)
 {
-    const sp_xy *at = sp_points_at(in);
-    size_t count = sp_points_count(in);
+    const sp_xy *at = sp_xy_list_at(in);
+    size_t count = sp_xy_list_count(in);
 
     for (size_t i = 0, last; i < count; i = last + 1) {
         last = i;
         if (!isfinite(at[i].y)) {
-            sp_points_add(out, at[i].x, NAN);
+            sp_xy_list_add(out, at[i].x, NAN);
             continue;
         }
         while (last + 1 < count && isfinite(at[last + 1].y) &&

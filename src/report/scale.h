@@ -51,6 +51,6 @@ const char *sp_show_tick(char out[SP_WORD], const sp_scale *s, int i,
 /* Thin a curve out to what can be seen: of all points within one column, the
  * first, least, greatest and last, in their order, if there are more; columns
  * are `column` wide in x and start at multiples of it. A gap (y NAN) stays. */
-void sp_thin(const sp_points *in, double column, sp_points *out);
+void sp_thin(const sp_xy_list *in, double column, sp_xy_list *out);
 
 #endif

@@ -78,7 +78,7 @@ static void put_difference_table(sp_text *out, const sp_runs *runs)
     sp_text_free(&table);
 }
 
-static void put_all(sp_text *out, const sp_run *r)
+static void put_all(sp_text *out, const sp_run_record *r)
 {
     const char *section = "";
     const sp_run_setting *s;

@@ -12,18 +12,19 @@
 
 /* The best value of a metric, and the epoch that it was reached in (NAN: not
  * known). */
-static double best_of(const sp_run *r, sp_metric m, double *epoch)
+static double best_of(const sp_run_record *r, sp_run_metric m, double *epoch)
 {
-    const sp_points *p = &r->epochs[m];
-    double best = sp_run_number(r, "best", sp_metric_key(m));
+    const sp_xy_list *p = &r->epochs[m];
+    double best = sp_run_number(r, "best", sp_run_metric_key(m));
 
     *epoch = sp_run_number(r, "best", "epoch");
     if (!isnan(*epoch) && !sp_run_is_ahead(r))
         return best;
     best = *epoch = NAN;
-    for (size_t i = 0; i < sp_points_count(p); i++) {
-        sp_xy at = sp_points_at(p)[i];
-        if (isnan(best) || (sp_metric_percent(m) ? at.y > best : at.y < best)) {
+    for (size_t i = 0; i < sp_xy_list_count(p); i++) {
+        sp_xy at = sp_xy_list_at(p)[i];
+        if (isnan(best) ||
+            (sp_run_metric_percent(m) ? at.y > best : at.y < best)) {
             best = at.y;
             *epoch = round(at.x / r->batches);
         }
@@ -31,13 +32,13 @@ static double best_of(const sp_run *r, sp_metric m, double *epoch)
     return best;
 }
 
-static sp_unit unit_of(sp_metric m)
+static sp_unit unit_of(sp_run_metric m)
 {
-    return sp_metric_percent(m) ? SP_PERCENT : SP_PLAIN;
+    return sp_run_metric_percent(m) ? SP_PERCENT : SP_PLAIN;
 }
 
 /* "test top-1". */
-static const char *score_name(sp_metric m)
+static const char *score_name(sp_run_metric m)
 {
     switch (m) {
     case SP_VALID_TOP1:
@@ -58,9 +59,9 @@ static const char *score_name(sp_metric m)
 }
 
 /* A number of result.json's top, or else of the run's last epoch. */
-static double number_of(const sp_run *r, sp_metric m)
+static double number_of(const sp_run_record *r, sp_run_metric m)
 {
-    double value = sp_run_number(r, sp_metric_key(m), NULL);
+    double value = sp_run_number(r, sp_run_metric_key(m), NULL);
 
     return isnan(value) || sp_run_is_ahead(r) ? sp_run_final(r, m) : value;
 }
@@ -68,7 +69,7 @@ static double number_of(const sp_run *r, sp_metric m)
 /* ---- Columns --------------------------------------------------------------
  */
 
-typedef void write_fn(sp_text *out, const sp_run *r);
+typedef void write_fn(sp_text *out, const sp_run_record *r);
 
 typedef struct column {
     const char *name;
@@ -83,7 +84,7 @@ static void put_number(sp_text *out, double value, sp_unit unit)
     sp_text_add(out, "%s", sp_show(word, value, unit));
 }
 
-static void put_status(sp_text *out, const sp_run *r)
+static void put_status(sp_text *out, const sp_run_record *r)
 {
     const char *status = sp_run_status(r);
     const char *reason = sp_run_text(r, "reason", NULL);
@@ -99,7 +100,7 @@ static void put_status(sp_text *out, const sp_run *r)
     }
 }
 
-static void put_reached(sp_text *out, const sp_run *r)
+static void put_reached(sp_text *out, const sp_run_record *r)
 {
     double step = fmax(sp_run_number(r, "step", NULL), r->last_step);
     double epochs =
@@ -111,9 +112,9 @@ static void put_reached(sp_text *out, const sp_run *r)
     sp_text_add(out, " epoch%s</small>", epochs == 1 ? "" : "s");
 }
 
-static void put_final(sp_text *out, const sp_run *r)
+static void put_final(sp_text *out, const sp_run_record *r)
 {
-    sp_metric m = sp_run_score(r);
+    sp_run_metric m = sp_run_score(r);
 
     if (m == SP_NO_METRIC) {
         sp_text_add(out, "–");
@@ -123,9 +124,9 @@ static void put_final(sp_text *out, const sp_run *r)
     sp_text_add(out, "<br><small>%s</small>", score_name(m));
 }
 
-static void put_best(sp_text *out, const sp_run *r)
+static void put_best(sp_text *out, const sp_run_record *r)
 {
-    sp_metric m = sp_run_score(r);
+    sp_run_metric m = sp_run_score(r);
     double epoch, best;
 
     if (m == SP_NO_METRIC) {
@@ -143,9 +144,9 @@ static void put_best(sp_text *out, const sp_run *r)
 
 /* The test score of a run that is judged by a validation part; else its
  * score. */
-static sp_metric test_of(const sp_run *r)
+static sp_run_metric test_of(const sp_run_record *r)
 {
-    sp_metric m = sp_run_score(r);
+    sp_run_metric m = sp_run_score(r);
 
     return m == SP_VALID_TOP1   ? SP_TEST_TOP1
            : m == SP_VALID_PPL  ? SP_TEST_PPL
@@ -161,9 +162,9 @@ static bool has_test(const sp_runs *runs)
     return false;
 }
 
-static void put_test(sp_text *out, const sp_run *r)
+static void put_test(sp_text *out, const sp_run_record *r)
 {
-    sp_metric test = test_of(r);
+    sp_run_metric test = test_of(r);
 
     if (test == SP_NO_METRIC)
         sp_text_add(out, "–");
@@ -171,44 +172,45 @@ static void put_test(sp_text *out, const sp_run *r)
         put_number(out, sp_run_final(r, test), unit_of(test));
 }
 
-static void put_packet(sp_text *out, const sp_run *r)
+static void put_packet(sp_text *out, const sp_run_record *r)
 {
     put_number(out, number_of(r, SP_PACKET_BYTES), SP_BYTES);
 }
 
-static void put_mpi(sp_text *out, const sp_run *r)
+static void put_mpi(sp_text *out, const sp_run_record *r)
 {
     put_number(out, number_of(r, SP_MPI_BYTES), SP_BYTES);
 }
 
-static void put_ratio(sp_text *out, const sp_run *r)
+static void put_ratio(sp_text *out, const sp_run_record *r)
 {
     put_number(out, number_of(r, SP_COMPRESSION_RATIO), SP_TIMES_OF);
 }
 
-static void put_seconds(sp_text *out, const sp_run *r)
+static void put_seconds(sp_text *out, const sp_run_record *r)
 {
     double seconds = sp_run_number(r, "seconds", NULL);
 
     put_number(out, sp_run_is_ahead(r) ? NAN : seconds, SP_SECONDS);
 }
 
-static void put_items(sp_text *out, const sp_run *r)
+static void put_items(sp_text *out, const sp_run_record *r)
 {
-    const sp_points *p = &r->epochs[SP_ITEMS];
+    const sp_xy_list *p = &r->epochs[SP_ITEMS];
     double sum = 0;
     size_t count = 0;
 
-    for (size_t i = 0; i < sp_points_count(p); i++)
-        if (isfinite(sp_points_at(p)[i].y)) {
-            sum += sp_points_at(p)[i].y;
+    for (size_t i = 0; i < sp_xy_list_count(p); i++)
+        if (isfinite(sp_xy_list_at(p)[i].y)) {
+            sum += sp_xy_list_at(p)[i].y;
             count++;
         }
     put_number(out, count ? sum / (double)count : NAN, SP_PLAIN);
 }
 
-static void put_setting(sp_text *out, const sp_run *r, const char *section,
-                        const char *key, const char *before)
+static void put_setting(sp_text *out, const sp_run_record *r,
+                        const char *section, const char *key,
+                        const char *before)
 {
     const char *value = sp_run_setting_of(r, section, key);
 
@@ -218,24 +220,24 @@ static void put_setting(sp_text *out, const sp_run *r, const char *section,
     sp_escape(out, value);
 }
 
-static void put_model(sp_text *out, const sp_run *r)
+static void put_model(sp_text *out, const sp_run_record *r)
 {
     put_setting(out, r, "model", "name", "");
     put_setting(out, r, "model", "depth", " ");
     put_setting(out, r, "model", "hidden", " ");
 }
 
-static void put_params(sp_text *out, const sp_run *r)
+static void put_params(sp_text *out, const sp_run_record *r)
 {
     put_number(out, sp_run_number(r, "params", NULL), SP_COUNT);
 }
 
-static void put_macs(sp_text *out, const sp_run *r)
+static void put_macs(sp_text *out, const sp_run_record *r)
 {
     put_number(out, sp_run_number(r, "macs", NULL), SP_COUNT);
 }
 
-static void put_data(sp_text *out, const sp_run *r)
+static void put_data(sp_text *out, const sp_run_record *r)
 {
     put_setting(out, r, "data", "name", "");
     sp_text_add(out, "<br><small>batch ");
@@ -243,7 +245,7 @@ static void put_data(sp_text *out, const sp_run *r)
     sp_text_add(out, "</small>");
 }
 
-static void put_optimizer(sp_text *out, const sp_run *r)
+static void put_optimizer(sp_text *out, const sp_run_record *r)
 {
     put_setting(out, r, "optim", "name", "");
     put_setting(out, r, "optim", "lr", ", ");
@@ -252,7 +254,7 @@ static void put_optimizer(sp_text *out, const sp_run *r)
     sp_text_add(out, "</small>");
 }
 
-static void put_method(sp_text *out, const sp_run *r)
+static void put_method(sp_text *out, const sp_run_record *r)
 {
     const char *low = sp_run_setting_of(r, "lowrank", "name");
 
@@ -265,7 +267,7 @@ static void put_method(sp_text *out, const sp_run *r)
     }
 }
 
-static void put_machine(sp_text *out, const sp_run *r)
+static void put_machine(sp_text *out, const sp_run_record *r)
 {
     const char *isa = sp_run_text(r, "isa", NULL);
 
@@ -277,14 +279,14 @@ static void put_machine(sp_text *out, const sp_run *r)
     sp_text_add(out, "</small>");
 }
 
-static void put_seed(sp_text *out, const sp_run *r)
+static void put_seed(sp_text *out, const sp_run_record *r)
 {
     const char *seed = sp_run_setting_of(r, "train", "seed");
 
     sp_escape(out, seed ? seed : "–");
 }
 
-static void put_commit(sp_text *out, const sp_run *r)
+static void put_commit(sp_text *out, const sp_run_record *r)
 {
     const char *commit = sp_run_text(r, "commit", NULL);
     const char *version = sp_run_text(r, "versions", "sprat");
@@ -345,7 +347,7 @@ static void put_table(sp_text *out, const sp_runs *runs, const char *caption,
 /* ---- Warnings -------------------------------------------------------------
  */
 
-static void put_lines(sp_text *out, const sp_run *r, const char *lines)
+static void put_lines(sp_text *out, const sp_run_record *r, const char *lines)
 {
     while (*lines) {
         size_t n = strcspn(lines, "\n");

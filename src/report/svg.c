@@ -55,20 +55,22 @@ static void put_attribute(sp_text *out, const char *name, double x)
 static void put_paint(sp_text *out, char use, sp_paint paint, int number)
 {
     static const char letters[] = { 'i', 'm', 'g', 'b', 'r', 'p', 'h' };
-    static const int counts[] = { 0, 0, 0, 0, SP_COLOURS, SP_TIMES, SP_HEATS };
+    static const int counts[] = {
+        0, 0, 0, 0, SP_COLOURS, SP_RUN_TIMES, SP_HEATS
+    };
 
     sp_text_add(out, "%c%c", use, letters[paint]);
     if (counts[paint] > 0)
         sp_text_add(out, "%d", number % counts[paint]);
 }
 
-static void put_alpha(sp_text *out, const sp_shape *s)
+static void put_alpha(sp_text *out, const sp_drawn_shape *s)
 {
     if (s->alpha < 1)
         sp_text_add(out, " opacity=\"%.2g\"", s->alpha);
 }
 
-static void put_line(sp_text *out, const sp_figure *f, const sp_shape *s)
+static void put_line(sp_text *out, const sp_figure *f, const sp_drawn_shape *s)
 {
     const sp_xy *at = sp_figure_points(f, s);
     const double *dash = sp_dash(s->dash);
@@ -108,7 +110,7 @@ static void put_line(sp_text *out, const sp_figure *f, const sp_shape *s)
     sp_text_add(out, "\"/>\n");
 }
 
-static void put_mark(sp_text *out, const sp_shape *s)
+static void put_mark(sp_text *out, const sp_drawn_shape *s)
 {
     size_t count;
     bool hollow;
@@ -139,7 +141,7 @@ static void put_mark(sp_text *out, const sp_shape *s)
     sp_text_add(out, "/>\n");
 }
 
-static void put_label(sp_text *out, const sp_figure *f, const sp_shape *s)
+static void put_label(sp_text *out, const sp_figure *f, const sp_drawn_shape *s)
 {
     static const char *const anchors[] = { "", " tm", " te" };
 
@@ -158,14 +160,14 @@ static void put_label(sp_text *out, const sp_figure *f, const sp_shape *s)
 /* Boxes of one paint that follow each other are one path. */
 static size_t put_boxes(sp_text *out, const sp_figure *f, size_t first)
 {
-    const sp_shape *s = sp_figure_shape(f, first);
+    const sp_drawn_shape *s = sp_figure_shape(f, first);
     size_t i = first;
 
     sp_text_add(out, "<path class=\"");
     put_paint(out, 'f', s->paint, s->number);
     sp_text_add(out, "\" d=\"");
     for (; i < sp_figure_count(f); i++) {
-        const sp_shape *t = sp_figure_shape(f, i);
+        const sp_drawn_shape *t = sp_figure_shape(f, i);
         if (t->kind != SP_BOX || t->paint != s->paint || t->number != s->number)
             break;
         sp_text_put(out, "M", 1);
@@ -202,7 +204,7 @@ static void put_axes(sp_text *out, const sp_figure *f)
 static void put_shapes(sp_text *out, const sp_figure *f)
 {
     for (size_t i = 0; i < sp_figure_count(f);) {
-        const sp_shape *s = sp_figure_shape(f, i);
+        const sp_drawn_shape *s = sp_figure_shape(f, i);
         if (s->kind == SP_BOX) {
             i = put_boxes(out, f, i);
             continue;
@@ -259,7 +261,7 @@ void sp_svg_put_file(sp_text *out, const sp_figure *f)
 void sp_svg_put_sign(sp_text *out, int run)
 {
     sp_figure f = { 0 };
-    sp_shape s = {
+    sp_drawn_shape s = {
         .paint = SP_RUN, .number = run, .width = 2.2, .dash = run + 1
     };
 

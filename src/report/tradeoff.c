@@ -3,9 +3,9 @@
 
 #include "report/gallery.h"
 
-/* The metric by which most of the runs, the first of them leading, are judged;
- * SP_NO_METRIC: none. */
-static sp_metric common_score(const sp_runs *runs)
+/* The metric by which the first run that was evaluated is judged; SP_NO_METRIC:
+ * none was. */
+static sp_run_metric common_score(const sp_runs *runs)
 {
     for (size_t i = 0; i < runs->count; i++)
         if (sp_run_score(&runs->run[i]) != SP_NO_METRIC)
@@ -13,7 +13,7 @@ static sp_metric common_score(const sp_runs *runs)
     return SP_NO_METRIC;
 }
 
-static double bytes_of(const sp_run *r)
+static double bytes_of(const sp_run_record *r)
 {
     double bytes = sp_run_number(r, "packet_bytes", NULL);
 
@@ -22,22 +22,22 @@ static double bytes_of(const sp_run *r)
 }
 
 /* One point for each run. Gives how far apart the bytes are, as a factor. */
-static double add_points(sp_chart *c, const sp_runs *runs, sp_metric score)
+static double add_points(sp_chart *c, const sp_runs *runs, sp_run_metric score)
 {
     double least = INFINITY, most = 0;
 
     for (size_t i = 0; i < runs->count; i++) {
-        const sp_run *r = &runs->run[i];
+        const sp_run_record *r = &runs->run[i];
         double bytes = bytes_of(r), value = sp_run_final(r, score);
-        sp_points p = { 0 };
+        sp_xy_list p = { 0 };
         if (!(bytes > 0) || !isfinite(value))
             continue;
         least = fmin(least, bytes);
         most = fmax(most, bytes);
-        sp_points_add(&p, bytes, value);
+        sp_xy_list_add(&p, bytes, value);
         c->lines.failed |= p.bytes.failed;
         sp_chart_add(c, r->name, "", (int)r->look, true, &p);
-        sp_points_free(&p);
+        sp_xy_list_free(&p);
     }
     return most / least;
 }
@@ -55,8 +55,8 @@ static void write_table(const sp_chart *c, sp_text *out)
         const sp_chart_line *l = sp_chart_line_at(c, i);
         sp_html_row(out, l->name);
         sp_html_cell(out,
-                     sp_show(word, sp_points_at(&l->points)->x, c->x_unit));
-        sp_html_cell(out, sp_show(word, sp_points_at(&l->points)->y, c->unit));
+                     sp_show(word, sp_xy_list_at(&l->points)->x, c->x_unit));
+        sp_html_cell(out, sp_show(word, sp_xy_list_at(&l->points)->y, c->unit));
         sp_html_end_row(out);
     }
     sp_html_close(out);
@@ -64,7 +64,7 @@ static void write_table(const sp_chart *c, sp_text *out)
 
 sp_err sp_gallery_tradeoff(sp_gallery *g, const sp_runs *runs)
 {
-    sp_metric score = common_score(runs);
+    sp_run_metric score = common_score(runs);
     sp_chart c = { .id = "tradeoff",
                    .title = "Score over bytes",
                    .x_name = "bytes a step in packets, logarithmic",
@@ -74,12 +74,12 @@ sp_err sp_gallery_tradeoff(sp_gallery *g, const sp_runs *runs)
 
     if (score == SP_NO_METRIC)
         return SP_OK;
-    c.unit = sp_metric_percent(score) ? SP_PERCENT : SP_PLAIN;
-    c.note = sp_metric_percent(score) ? "top-1 at the end, percent"
+    c.unit = sp_run_metric_percent(score) ? SP_PERCENT : SP_PLAIN;
+    c.note = sp_run_metric_percent(score) ? "top-1 at the end, percent"
              : score == SP_VALID_PPL || score == SP_TEST_PPL
                  ? "perplexity at the end"
                  : "loss at the end";
-    c.span = sp_metric_percent(score)
+    c.span = sp_run_metric_percent(score)
                  ? 2
                  : 0.1 * fabs(sp_run_final(&runs->run[0], score));
     /* Of runs that send as much there is nothing to weigh. */
