@@ -200,6 +200,13 @@ size_t sp_utf8(const void *bytes, size_t n)
     return length;
 }
 
+bool sp_ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), k = strlen(end);
+
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+
 char *sp_copy(const char *text, size_t n)
 {
     char *copy = malloc(n + 1);

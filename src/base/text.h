@@ -51,6 +51,9 @@ bool sp_number_read(const char *text, double *out);
  * malformed: overlong, a surrogate, beyond U+10FFFF or cut off. */
 size_t sp_utf8(const void *bytes, size_t n);
 
+/* Whether a string ends with another, or is the other. */
+bool sp_ends_with(const char *text, const char *end);
+
 /* A copy of the first n bytes of a string. NULL: out of memory. */
 char *sp_copy(const char *text, size_t n);
 

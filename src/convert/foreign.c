@@ -56,13 +56,6 @@ static bool fills_entry(const sp_foreign_array *a, int64_t numbers)
 
 /* ---- NumPy ------------------------------------------------------------- */
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), k = strlen(end);
-
-    return n > k && strcmp(text + n - k, end) == 0;
-}
-
 static sp_err list_npy(sp_foreign *f, const sp_zip_entry *entry)
 {
     sp_foreign_array *a = &f->arrays[f->count];
@@ -96,7 +89,7 @@ static sp_err list_npz(sp_foreign *f)
     f->kind = ".npz file";
     SP_TRY(make_room(f, f->zip.count));
     for (size_t i = 0; i < f->zip.count; i++)
-        if (ends_with(f->zip.entries[i].name, ".npy"))
+        if (sp_ends_with(f->zip.entries[i].name, ".npy"))
             SP_TRY(list_npy(f, &f->zip.entries[i]));
     return SP_OK;
 }
@@ -215,7 +208,7 @@ static sp_err list_archive(sp_foreign *f, const uint8_t *bytes, size_t size)
 
     SP_TRY(sp_zip_open(&f->zip, f->path, bytes, size));
     for (size_t i = 0; i < f->zip.count && !e; i++)
-        if (ends_with(f->zip.entries[i].name, "/data.pkl"))
+        if (sp_ends_with(f->zip.entries[i].name, "/data.pkl"))
             e = &f->zip.entries[i];
     SP_TRY(e ? list_torch(f, e) : list_npz(f));
     if (!f->count && !e)

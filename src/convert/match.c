@@ -29,13 +29,6 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), k = strlen(end);
-
-    return n >= k && strcmp(text + n - k, end) == 0;
-}
-
 static bool all_begin_with(const sp_foreign *f, const char *start)
 {
     for (size_t i = 0; i < f->count; i++)
@@ -230,7 +223,7 @@ static const sp_param *mean_behind(const sp_match *m, const char *name)
     char layer[SP_MATCH_NAME];
     const sp_node *conv, *norm;
 
-    if (!ends_with(name, end) || strlen(name) >= sizeof layer)
+    if (!sp_ends_with(name, end) || strlen(name) >= sizeof layer)
         return NULL;
     snprintf(layer, sizeof layer, "%.*s",
              (int)(strlen(name) - (sizeof end - 1)), name);
@@ -281,7 +274,7 @@ static void match_rest(sp_match *m, report *r)
         const sp_foreign_array *a = &m->file->arrays[i];
         const char *name = bare(m, a);
 
-        if (is_used(m, a) || ends_with(name, "num_batches_tracked") ||
+        if (is_used(m, a) || sp_ends_with(name, "num_batches_tracked") ||
             sp_layer_listed(m->except, name) || is_tied(m, name) ||
             fold(m, a, mean_behind(m, name)) ||
             fold(m, a, bias_beside(m, name)))

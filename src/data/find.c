@@ -5,27 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/files.h"
+#include "base/text.h"
 #include "sprat/data.h"
 
 /* Debian's place for packaged data sets. */
 static const char system_folder[] = "/usr/share/datasets";
-
-static char *join(const char *folder, const char *name)
-{
-    size_t n = strlen(folder) + strlen(name) + 2;
-    char *path = malloc(n);
-
-    if (path)
-        snprintf(path, n, "%s/%s", folder, name);
-    return path;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
 
 /* What to do with a file that was given as data.root. */
 static sp_err not_a_folder(const char *path)
@@ -39,7 +24,7 @@ static sp_err not_a_folder(const char *path)
     };
 
     for (size_t i = 0; i < sizeof archives / sizeof *archives; i++)
-        if (ends_with(path, archives[i].end))
+        if (sp_ends_with(path, archives[i].end))
             return sp_fail(SP_EDATA,
                            "data.root: %s is an archive; unpack it: "
                            "%s %s, then set data.root to the folder that "
@@ -87,11 +72,11 @@ sp_err sp_data_find(const char *root, char **path)
     if (*root == '/')
         return sp_fail(SP_EIO, "data.root: there is no folder %s", root);
     if (data && *data) {
-        SP_TRY(try_place(join(data, root), path, &found));
+        SP_TRY(try_place(sp_path(data, "%s", root), path, &found));
         if (found)
             return SP_OK;
     }
-    SP_TRY(try_place(join(system_folder, root), path, &found));
+    SP_TRY(try_place(sp_path(system_folder, "%s", root), path, &found));
     if (found)
         return SP_OK;
     return sp_fail(SP_EIO,

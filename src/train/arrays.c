@@ -82,10 +82,7 @@ static bool same_shape(const sp_st_tensor *a, const sp_st_tensor *b)
 
 static bool is_counter(const char *name)
 {
-    static const char end[] = "num_batches_tracked";
-    size_t n = strlen(name), k = sizeof end - 1;
-
-    return n >= k && strcmp(name + n - k, end) == 0;
+    return sp_ends_with(name, "num_batches_tracked");
 }
 
 static bool is_listed(const sp_arrays *l, const char *name)

@@ -43,12 +43,9 @@ static int is_step(const struct dirent *d)
  * links being replaced end with ".tmp". */
 static int is_leftover(const struct dirent *d)
 {
-    static const char end[] = ".tmp";
-    size_t n = strlen(d->d_name), k = sizeof end - 1;
-
     return strncmp(d->d_name, ".tmp-", 5) == 0 ||
            strncmp(d->d_name, ".old-", 5) == 0 ||
-           (n > k && strcmp(d->d_name + n - k, end) == 0);
+           sp_ends_with(d->d_name, ".tmp");
 }
 
 typedef struct names {
