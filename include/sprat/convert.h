@@ -24,15 +24,18 @@ typedef struct sp_export_opt {
     sp_export_form form;
 } sp_export_opt;
 
-/* "safetensors", "npz", "onnx"; NULL past the last. */
+/* The names of forms, in the enum's order from SP_EXPORT_SAFETENSORS on, which
+ * is 0 here: "safetensors", "npz", "onnx"; NULL past the last. */
 const char *sp_export_form_name(size_t i);
 
 /* Write the weights of a checkpoint to a file, whole or not at all. The file
  * holds no time, path or host. What it belongs to (model.*, data.normalize as
  * mean and std, names of classes) stands in the metadata of safetensors and
  * ONNX.
- * Errors: SP_EARG for a name whose ending is unknown, or an operator that ONNX
- * is not known to have; those of reading the run; SP_EIO. */
+ * Not collective: one process does it.
+ * Errors: SP_EARG for a name whose ending is unknown, an operator that ONNX is
+ * not known to have, or an ONNX model above 2 GiB; those of reading the run;
+ * SP_EIO; SP_ENOMEM. */
 SP_MUST sp_err sp_export(const sp_registry *r, const sp_export_opt *o);
 
 /* What to import. */
@@ -54,10 +57,11 @@ typedef struct sp_import_result {
  * and write them as a file for `model.init`. Names are PyTorch's; "module."
  * and the like before all of them are passed over, as are counters of batch
  * norms; torchvision's numbers of VGG's last layers become those here. No data
- * are opened. Nothing in the file is run.
+ * are opened. Nothing in the file is run. Not collective.
  * Errors: SP_EFORMAT with every name that is missing, left over or of another
  * shape, and the nearest ones; or for a damaged file; SP_ENUMERIC for weights
- * that are not finite; SP_ECONFIG; SP_EIO. */
+ * that are not finite; SP_EARG for a name in `except` that neither has;
+ * SP_ECONFIG; SP_EIO; SP_ENOMEM. */
 SP_MUST sp_err sp_import(const sp_config *c, const sp_import_opt *o,
                          sp_import_result *out);
 
