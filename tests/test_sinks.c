@@ -283,6 +283,22 @@ START_TEST(numbers_of_parameters)
 }
 END_TEST
 
+/* Stopped between the last step, whose line is the 20th, and the evaluation:
+ * what goes on has seen weights, but no gradient. */
+START_TEST(no_gradient_is_not_a_gradient_of_0)
+{
+    runs_job stop = { .run = "g", .end = RUNS_STOP, .lines = 20 };
+
+    ck_assert_int_eq(runs_train(&r, stop), SP_ESTOPPED);
+    ck_assert_int_eq(runs_resume(&r, (runs_job){ .run = "g" }), SP_OK);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_double_nan(item("g", "grad_norm", i));
+        ck_assert_double_nan(item("g", "packet_bytes", i));
+        ck_assert_double_gt(item("g", "weight_norm", i), 0);
+    }
+}
+END_TEST
+
 /* Names that nothing followed before the kill are not there twice. */
 START_TEST(names_are_told_once_for_a_network)
 {
@@ -326,6 +342,7 @@ int main(void)
     tcase_add_loop_test(tc, killed_and_resumed_nothing_is_double, 0, 7);
     tcase_add_test(tc, asked_for_late_they_are_whole);
     tcase_add_test(tc, numbers_of_parameters);
+    tcase_add_test(tc, no_gradient_is_not_a_gradient_of_0);
     tcase_add_test(tc, names_are_told_once_for_a_network);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);

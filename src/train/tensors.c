@@ -165,11 +165,12 @@ static double weight_norm(const sp_tensors *t, const sp_session *s,
     return sqrt(squares(p->value, p->count));
 }
 
+/* A process that has only evaluated the epoch has seen no gradient. */
 static double grad_norm(const sp_tensors *t, const sp_session *s,
                         const sp_param *p, double steps)
 {
-    (void)t, (void)steps;
-    return sqrt(sp_optim_squares(s->optim, p));
+    (void)t;
+    return steps > 0 ? sqrt(sp_optim_squares(s->optim, p)) : NAN;
 }
 
 static double zeros(const sp_tensors *t, const sp_session *s, const sp_param *p,

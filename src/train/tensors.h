@@ -9,7 +9,8 @@
  * Norms are Euclidean; that of a gradient is of the epoch's last step, summed
  * over the ranks, before it is clipped. Packet bytes are this rank's, means per
  * step since the epoch, or this process, began; null where nothing is
- * exchanged. With pruning a line has its "round", too.
+ * exchanged. Both are null, too, where a process went on behind the epoch's
+ * last step, only to evaluate. With pruning a line has its "round", too.
  */
 #ifndef SP_TRAIN_TENSORS_H
 #define SP_TRAIN_TENSORS_H
