@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/json.h"
 
 static sp_err parse(sp_json_doc **doc, const char *text)
@@ -339,6 +340,26 @@ START_TEST(large_objects_are_read_quickly)
 }
 END_TEST
 
+START_TEST(a_file_is_read_as_its_text_is)
+{
+    char folder[] = "/tmp/sprat-json-XXXXXX", path[64];
+    sp_json_doc *doc;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a.json", folder);
+    ck_assert_int_eq(sp_json_read(&doc, path, 5), SP_EIO);
+    ck_assert_int_eq(sp_file_write_synced(path, "[1,2]", 5), SP_OK);
+    ck_assert_int_eq(sp_json_read(&doc, path, 5), SP_OK);
+    ck_assert_uint_eq(sp_json_root(doc)->count, 2);
+    sp_json_doc_free(doc);
+    ck_assert_int_eq(sp_json_read(&doc, path, 4), SP_EFORMAT);
+    ck_assert_int_eq(sp_file_write_synced(path, "[1,2", 4), SP_OK);
+    ck_assert_int_eq(sp_json_read(&doc, path, 5), SP_EFORMAT);
+    ck_assert_ptr_nonnull(strstr(sp_last_error(), "a.json:1:5"));
+    ck_assert_int_eq(sp_dir_remove(folder), SP_OK);
+}
+END_TEST
+
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
 
 int main(void)
@@ -359,6 +380,7 @@ int main(void)
     tcase_add_test(tc, every_truncation_is_refused);
     tcase_add_test(tc, every_changed_byte_is_survived);
     tcase_add_test(tc, large_objects_are_read_quickly);
+    tcase_add_test(tc, a_file_is_read_as_its_text_is);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     failed = srunner_ntests_failed(run);

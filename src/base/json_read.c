@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/files.h"
 #include "base/json.h"
 
 struct sp_json_doc {
@@ -343,6 +344,18 @@ sp_err sp_json_parse(sp_json_doc **out, const char *name, const void *bytes,
         sp_json_doc_free(doc);
     else
         *out = doc;
+    return e;
+}
+
+sp_err sp_json_read(sp_json_doc **doc, const char *path, size_t limit)
+{
+    uint8_t *bytes;
+    size_t size;
+    sp_err e;
+
+    SP_TRY(sp_file_read(path, limit, &bytes, &size));
+    e = sp_json_parse(doc, path, bytes, size);
+    free(bytes);
     return e;
 }
 

@@ -40,20 +40,15 @@ void sp_run_note(sp_run_record *r, const char *fmt, ...)
 static sp_err read_result(sp_run_record *r)
 {
     char *path = sp_path(r->path, "result.json");
-    uint8_t *bytes = NULL;
-    size_t size;
     sp_err e = path ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
 
     if (e == SP_OK && sp_is_file(path)) {
-        e = sp_file_read(path, MOST_RESULT, &bytes, &size);
-        if (e == SP_OK)
-            e = sp_json_parse(&r->result, path, bytes, size);
+        e = sp_json_read(&r->result, path, MOST_RESULT);
         if (e == SP_OK && sp_json_root(r->result)->kind != SP_JSON_OBJECT)
             e = sp_fail(SP_EFORMAT, "%s:1: not a JSON object", path);
         if (e == SP_OK)
             r->root = sp_json_root(r->result);
     }
-    free(bytes);
     free(path);
     return e;
 }

@@ -85,15 +85,11 @@ static sp_err read_batches(sp_run_record *r)
 {
     char *path = sp_path(r->path, "checkpoints/start/manifest.json");
     sp_json_doc *doc = NULL;
-    uint8_t *bytes = NULL;
-    size_t size;
     int64_t batches;
     sp_err e = path ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
 
     if (e == SP_OK && sp_is_file(path)) {
-        e = sp_file_read(path, MOST_MANIFEST, &bytes, &size);
-        if (e == SP_OK)
-            e = sp_json_parse(&doc, path, bytes, size);
+        e = sp_json_read(&doc, path, MOST_MANIFEST);
         if (e == SP_OK && sp_json_find(sp_json_root(doc), "batches")) {
             e = sp_json_get_int(sp_json_root(doc), "batches", &batches);
             if (e == SP_OK && batches > 0)
@@ -101,7 +97,6 @@ static sp_err read_batches(sp_run_record *r)
         }
     }
     sp_json_doc_free(doc);
-    free(bytes);
     free(path);
     return e;
 }

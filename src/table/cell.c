@@ -216,21 +216,16 @@ static sp_err look_result(sp_cell *c, const sp_table *t)
 {
     char *path = sp_path(c->run, "result.json");
     sp_json_doc *doc = NULL;
-    uint8_t *bytes = NULL;
-    size_t size;
     sp_err e = SP_OK;
 
     if (!path)
         return sp_fail(SP_ENOMEM, "out of memory");
     if (sp_is_file(path)) {
-        e = sp_file_read(path, RESULT_BYTES, &bytes, &size);
-        if (e == SP_OK)
-            e = sp_json_parse(&doc, path, bytes, size);
+        e = sp_json_read(&doc, path, RESULT_BYTES);
         if (e == SP_OK)
             e = read_result(c, t, sp_json_root(doc));
     }
     sp_json_doc_free(doc);
-    free(bytes);
     free(path);
     return e;
 }
