@@ -94,6 +94,7 @@ typedef struct sp_json_doc sp_json_doc;
  * SP_JSON_DEPTH. Errors: SP_EFORMAT with name:line:column; SP_ENOMEM. */
 SP_MUST sp_err sp_json_parse(sp_json_doc **doc, const char *name,
                              const void *bytes, size_t size);
+
 /* The same for a file of at most `limit` bytes. Errors: SP_EIO, too. */
 SP_MUST sp_err sp_json_read(sp_json_doc **doc, const char *path, size_t limit);
 

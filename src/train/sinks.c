@@ -18,24 +18,12 @@ static const sp_sink *const all[SP_SINKS] = {
 /* ---- Tables --------------------------------------------------------------
  *
  * The columns are all keys that a kind of line can have, so they stay the same
- * when others apply from some epoch on; what does not apply is empty.
+ * when others apply from some epoch on; what does not apply is empty. Keys are
+ * words and values numbers, of which none needs quotes.
  *
  * Source: RFC 4180. */
 
 static bool wants_csv(const sp_log_cfg *log) { return log->csv; }
-
-/* Quoted where it has to be. */
-static void put_cell(sp_text *out, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        sp_text_add(out, "%s", text);
-        return;
-    }
-    sp_text_put(out, "\"", 1);
-    for (const char *c = text; *c; c++)
-        sp_text_put(out, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
-    sp_text_put(out, "\"", 1);
-}
 
 static void put_value(sp_text *out, const sp_json_value *v)
 {
@@ -43,8 +31,6 @@ static void put_value(sp_text *out, const sp_json_value *v)
         return;
     if (v->kind == SP_JSON_NUMBER)
         sp_text_number(out, v->number);
-    else if (v->kind == SP_JSON_TEXT)
-        put_cell(out, v->text);
     else if (v->kind == SP_JSON_NULL)
         sp_text_add(out, "inf"); /* as it is read back, see state.c */
 }
@@ -56,7 +42,7 @@ static void put_heads(sp_text *out, const char *kind)
     for (int i = 0; (key = sp_metrics_key(kind, i)); i++) {
         if (i > 0)
             sp_text_put(out, ",", 1);
-        put_cell(out, key);
+        sp_text_add(out, "%s", key);
     }
     sp_text_put(out, "\r\n", 2);
 }
