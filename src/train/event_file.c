@@ -118,10 +118,11 @@ static void put_scalar(sp_text *summary, const char *kind,
     sp_text_free(&value);
 }
 
-static void begin(sp_text *out)
+static void begin(const sp_sink *s, sp_text *out)
 {
     sp_text event = { 0 }, start = { 0 };
 
+    (void)s;
     sp_pb_double(&event, 1, sp_time_of_day());
     sp_pb_string(&event, 3, "brain.Event:2");
     put_record(out, &event);
@@ -143,12 +144,13 @@ static double time_of(const sp_json_value *line)
     return v && v->kind == SP_JSON_NUMBER ? v->number : sp_time_of_day();
 }
 
-static void put_line(sp_text *out, const sp_json_value *line)
+static void put_line(const sp_sink *s, sp_text *out, const sp_json_value *line)
 {
     const sp_json_value *kind = sp_json_find(line, "kind");
     const sp_json_value *step = sp_json_find(line, "step");
     sp_text event = { 0 }, summary = { 0 };
 
+    (void)s;
     if (!kind || kind->kind != SP_JSON_TEXT || !step || !step->whole)
         return;
     for (const sp_json_value *v = line->first; v; v = v->next)
@@ -214,9 +216,9 @@ static sp_err look(const char *folder, int64_t but, bool remove_them,
     return e;
 }
 
-static sp_err place(const char *run, char **path)
+static sp_err place(const sp_sink *s, const char *run, char **path)
 {
-    char *folder = sp_path(run, "tensorboard");
+    char *folder = sp_path(run, "%s", s->name);
     int64_t number = (int64_t)sp_time_of_day(), largest = 0;
     sp_err e =
         folder ? sp_dir_make(folder) : sp_fail(SP_ENOMEM, "out of memory");
@@ -246,6 +248,7 @@ static sp_err settle(const char *path)
 }
 
 const sp_sink sp_sink_tensorboard = {
+    .name = "tensorboard",
     .wanted = wanted,
     .place = place,
     .begin = begin,

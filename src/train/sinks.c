@@ -8,13 +8,6 @@
 #include "train/lines.h"
 #include "train/metrics.h"
 
-static const sp_sink *const all[SP_SINKS] = {
-    &sp_sink_epochs_csv,
-    &sp_sink_steps_csv,
-    &sp_sink_times_csv,
-    &sp_sink_tensorboard,
-};
-
 /* ---- Tables --------------------------------------------------------------
  *
  * The columns are all keys that a kind of line can have, so they stay the same
@@ -35,26 +28,26 @@ static void put_value(sp_text *out, const sp_json_value *v)
         sp_text_add(out, "inf"); /* as it is read back, see state.c */
 }
 
-static void put_heads(sp_text *out, const char *kind)
+static sp_err place_table(const sp_sink *s, const char *run, char **path)
+{
+    *path = sp_path(run, "%s", s->name);
+    return *path ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
+}
+
+static void put_heads(const sp_sink *s, sp_text *out)
 {
     const char *key;
 
-    for (int i = 0; (key = sp_metrics_key(kind, i)); i++) {
-        if (i > 0)
-            sp_text_put(out, ",", 1);
-        sp_text_add(out, "%s", key);
-    }
+    for (int i = 0; (key = sp_metrics_key(s->kind, i)); i++)
+        sp_text_add(out, "%s%s", i > 0 ? "," : "", key);
     sp_text_put(out, "\r\n", 2);
 }
 
-static void put_row(sp_text *out, const char *kind, const sp_json_value *line)
+static void put_row(const sp_sink *s, sp_text *out, const sp_json_value *line)
 {
-    const sp_json_value *of = sp_json_find(line, "kind");
     const char *key;
 
-    if (!of || of->kind != SP_JSON_TEXT || strcmp(of->text, kind) != 0)
-        return;
-    for (int i = 0; (key = sp_metrics_key(kind, i)); i++) {
+    for (int i = 0; (key = sp_metrics_key(s->kind, i)); i++) {
         if (i > 0)
             sp_text_put(out, ",", 1);
         put_value(out, sp_json_find(line, key));
@@ -62,68 +55,27 @@ static void put_row(sp_text *out, const char *kind, const sp_json_value *line)
     sp_text_put(out, "\r\n", 2);
 }
 
-static sp_err place(const char *run, const char *name, char **path)
-{
-    *path = sp_path(run, "%s", name);
-    return *path ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
-}
-
-static sp_err place_epochs(const char *run, char **path)
-{
-    return place(run, "metrics.csv", path);
-}
-
-static sp_err place_steps(const char *run, char **path)
-{
-    return place(run, "steps.csv", path);
-}
-
-static sp_err place_times(const char *run, char **path)
-{
-    return place(run, "times.csv", path);
-}
-
-static void begin_epochs(sp_text *out) { put_heads(out, "epoch"); }
-static void begin_steps(sp_text *out) { put_heads(out, "step"); }
-static void begin_times(sp_text *out) { put_heads(out, "time"); }
-
-static void row_of_epoch(sp_text *out, const sp_json_value *line)
-{
-    put_row(out, "epoch", line);
-}
-
-static void row_of_step(sp_text *out, const sp_json_value *line)
-{
-    put_row(out, "step", line);
-}
-
-static void row_of_times(sp_text *out, const sp_json_value *line)
-{
-    put_row(out, "time", line);
-}
-
-const sp_sink sp_sink_epochs_csv = {
-    .wanted = wants_csv,
-    .place = place_epochs,
-    .begin = begin_epochs,
-    .line = row_of_epoch,
-};
-
-const sp_sink sp_sink_steps_csv = {
-    .wanted = wants_csv,
-    .place = place_steps,
-    .begin = begin_steps,
-    .line = row_of_step,
-};
-
-const sp_sink sp_sink_times_csv = {
-    .wanted = wants_csv,
-    .place = place_times,
-    .begin = begin_times,
-    .line = row_of_times,
+static const sp_sink tables[] = {
+    { "metrics.csv", "epoch", wants_csv, place_table, put_heads, put_row,
+      NULL },
+    { "steps.csv", "step", wants_csv, place_table, put_heads, put_row, NULL },
+    { "times.csv", "time", wants_csv, place_table, put_heads, put_row, NULL },
 };
 
 /* ---- All of them --------------------------------------------------------- */
+
+static const sp_sink *const all[SP_SINKS] = { &tables[0], &tables[1],
+                                              &tables[2],
+                                              &sp_sink_tensorboard };
+
+static void put_line(const sp_sink *s, sp_text *out, const sp_json_value *line)
+{
+    const sp_json_value *kind = sp_json_find(line, "kind");
+
+    if (!s->kind || (kind && kind->kind == SP_JSON_TEXT &&
+                     strcmp(kind->text, s->kind) == 0))
+        s->line(s, out, line);
+}
 
 typedef struct copy {
     const sp_sink *sink;
@@ -137,7 +89,7 @@ static void copy_line(void *arg, const char *line, size_t n,
 
     (void)line;
     (void)n;
-    c->sink->line(&c->text, value);
+    put_line(c->sink, &c->text, value);
 }
 
 /* The whole file from the lines so far. */
@@ -147,7 +99,7 @@ static sp_err write_anew(const sp_sink *sink, const char *path,
     copy c = { .sink = sink };
     sp_err e;
 
-    sink->begin(&c.text);
+    sink->begin(sink, &c.text);
     e = sp_lines_read(metrics, copy_line, &c);
     if (e == SP_OK)
         e = sp_text_check(&c.text);
@@ -160,7 +112,7 @@ static sp_err write_anew(const sp_sink *sink, const char *path,
 static sp_err open_one(const sp_sink *sink, const char *run,
                        const char *metrics, char **path, FILE **file)
 {
-    SP_TRY(sink->place(run, path));
+    SP_TRY(sink->place(sink, run, path));
     SP_TRY(write_anew(sink, *path, metrics));
     if (sink->settle)
         SP_TRY(sink->settle(*path));
@@ -191,12 +143,12 @@ void sp_sinks_close(sp_sinks *s)
     *s = (sp_sinks){ .file = { NULL } };
 }
 
-static sp_err put_line(sp_sinks *s, int i, const sp_json_value *line)
+static sp_err append(sp_sinks *s, int i, const sp_json_value *line)
 {
     sp_text out = { 0 };
     sp_err e;
 
-    all[i]->line(&out, line);
+    put_line(all[i], &out, line);
     e = sp_text_check(&out);
     if (e == SP_OK && out.size > 0)
         e = sp_lines_put(s->file[i], s->path[i], out.bytes, out.size);
@@ -215,7 +167,7 @@ sp_err sp_sinks_line(sp_sinks *s, const char *line)
         if (!doc)
             e = sp_json_parse(&doc, "a line of metrics", line, strlen(line));
         if (e == SP_OK)
-            e = put_line(s, i, sp_json_root(doc));
+            e = append(s, i, sp_json_root(doc));
     }
     sp_json_doc_free(doc);
     return e;

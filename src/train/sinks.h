@@ -11,26 +11,29 @@
 #include "sprat/train.h"
 
 /* A form. */
-typedef struct sp_sink {
+typedef struct sp_sink sp_sink;
+struct sp_sink {
+    const char *name; /* of the file, or its folder, in the run's */
+    const char *kind; /* of the lines that are in it; NULL: all */
     bool (*wanted)(const sp_log_cfg *log);
 
     /* The file's path, in a folder that is there; the caller frees it.
      * Errors: SP_EIO, SP_ENOMEM. */
-    sp_err (*place)(const char *run, char **path);
+    sp_err (*place)(const sp_sink *s, const char *run, char **path);
 
-    /* Append to `out` what the file begins with, and what it says for a line;
-     * nothing for one that does not belong in it. */
-    void (*begin)(sp_text *out);
-    void (*line)(sp_text *out, const sp_json_value *line);
+    /* Append to `out` what the file begins with, and what it says for a line
+     * of its kind; nothing for one that does not belong in it. */
+    void (*begin)(const sp_sink *s, sp_text *out);
+    void (*line)(const sp_sink *s, sp_text *out, const sp_json_value *line);
 
     /* The file is there: remove those that it replaces. NULL: none. */
     sp_err (*settle)(const char *path);
-} sp_sink;
+};
 
 enum { SP_SINKS = 4 };
 
-extern const sp_sink sp_sink_epochs_csv, sp_sink_steps_csv, sp_sink_times_csv;
-extern const sp_sink sp_sink_tensorboard;
+extern const sp_sink sp_sink_tensorboard; /* event_file.c; the others are
+                                             tables */
 
 /* The files of a run; starts as { 0 }, which are none. */
 typedef struct sp_sinks {
