@@ -218,7 +218,8 @@ guides() {
   cd "$work/readme" || exit 1
   ln -s "$sprat" build/sprat
   ln -s "$source/configs" "$source/tools" "$source/README.md" .
-  for name in README docs/low-rank docs/report docs/sharing-weights docs/tables docs/tutorial docs/watching; do
+  for name in README docs/{low-rank,report,sharing-weights,tables,text} \
+    docs/{tutorial,watching}; do
     blocks "$source/$name.md" "$work/$name"
     apply "$work/$name"
     execute_all "$work/$name"
