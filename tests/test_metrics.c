@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/run.h"
 #include "runs.h"
 #include "train/metrics.h"
 
@@ -191,6 +192,31 @@ START_TEST(a_run_writes_the_promised_lines)
 }
 END_TEST
 
+static bool writes(const char *kind, const char *key)
+{
+    const char *written;
+
+    for (int i = 0; (written = sp_metrics_key(kind, i)); i++)
+        if (strcmp(written, key) == 0)
+            return true;
+    return false;
+}
+
+/* Reports know no trainer, so they have the keys that they read once more. */
+START_TEST(what_reports_read_is_written)
+{
+    for (int m = 0; m < SP_METRIC_COUNT; m++) {
+        const char *key = sp_run_metric_key((sp_run_metric)m);
+
+        ck_assert_msg(writes("step", key) || writes("epoch", key), "%s", key);
+    }
+    for (int i = 0; i < SP_RUN_TIMES; i++)
+        ck_assert_msg(writes("time", sp_run_time_keys[i]), "%s",
+                      sp_run_time_keys[i]);
+    ck_assert_int_eq(SP_RUN_TIMES, SP_TIMES + 1); /* and other_s */
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("metrics");
@@ -204,6 +230,7 @@ int main(void)
     tcase_add_test(tc, what_does_not_apply_is_left_out);
     tcase_add_test(tc, a_state_survives_writing_and_reading);
     tcase_add_test(tc, a_run_writes_the_promised_lines);
+    tcase_add_test(tc, what_reports_read_is_written);
     suite_add_tcase(s, tc);
     srunner_run_all(run, CK_NORMAL);
     int failed = srunner_ntests_failed(run);
