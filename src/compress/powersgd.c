@@ -57,11 +57,10 @@ static const sp_key keys[] = {
 enum { ERROR, START, STATES };
 
 enum {
-    BAND = 1 << 16, /* elements that one thread takes at one time, about, ... */
-    BAND_ROWS = 128, /* but not fewer rows, since each band has a Q of its own,
-                        and not more than ... */
-    BAND_MOST = 512, /* ... those that may be added up in float */
-    RUN = 1 << 12,   /* products that may, in LANES sums */
+    BAND = 1 << 16,  /* elements that one thread takes at one time, about: */
+    BAND_ROWS = 128, /* not fewer rows, since each band has a Q of its own, */
+    BAND_MOST = 512, /* nor more, since they are added up in float */
+    RUN = 1 << 12,   /* products that are added up in float, by LANES sums */
     STRIP = 4,       /* rows that stay in the cache for all columns of P */
     LANES = 16
 };

@@ -87,7 +87,8 @@ typedef struct sp_comm_done {
 } sp_comm_done;
 
 /* Who follows operations. `done` is called by the thread that carries them out,
- * in the order in which they end. */
+ * in the order in which they end, and holds up all others: it must be short,
+ * and call nothing here. */
 typedef struct sp_comm_watch {
     void (*done)(void *arg, const sp_comm_done *d);
     void *arg;

@@ -148,12 +148,9 @@ static const char *source_of(const sp_config *c, const char *message)
 sp_err sp_settings_locate(const sp_config *c, sp_err e)
 {
     const char *source = e == SP_OK ? NULL : source_of(c, sp_last_error());
-    bool set = source && strcmp(source, "default") != 0;
-    char *text = set ? sp_copy(sp_last_error(), strlen(sp_last_error())) : NULL;
 
-    if (text)
-        sp_fail(e, "%s: %s", source, text);
-    free(text);
+    if (source && strcmp(source, "default") != 0)
+        sp_fail(e, "%s: %s", source, sp_last_error());
     return e;
 }
 
