@@ -84,6 +84,14 @@ START_TEST(what_comes_too_late_is_warned_of)
 }
 END_TEST
 
+START_TEST(weights_to_start_from_come_too_late)
+{
+    stop_behind("a");
+    ck_assert_int_eq(resume("a", "model.init=x"), SP_OK);
+    ck_assert(logged("a", "model.init=x has no effect: weights come from"));
+}
+END_TEST
+
 START_TEST(what_does_not_come_too_late_is_not)
 {
     stop_behind("a");

@@ -294,6 +294,34 @@ START_TEST(weights_must_be_the_models)
 }
 END_TEST
 
+START_TEST(weights_to_start_from_are_finite)
+{
+    const char *path = sp_scratch_path(r.folder, "w.safetensors");
+    char init[600];
+    const char *with[] = { init, NULL };
+    sp_config *c = runs_config(&r, NULL), *d;
+    sp_session a = open_with(c, (sp_session_opt){ .train = true }), b;
+    sp_text text = { 0 };
+
+    snprintf(init, sizeof init, "model.init=%s", path);
+    d = runs_config(&r, with);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(sp_weights_save(path, a.params, NULL), SP_OK);
+        b = open_with(d, (sp_session_opt){ .train = true });
+        sp_session_warn(&b, 6, &text);
+        ck_assert_int_eq(
+            strstr(sp_text_string(&text), "value 3 of fc2.bias is nan") != NULL,
+            i == 1);
+        sp_session_close(&b);
+        sp_params_values(a.params)[sp_params_count(a.params) - 1] = NAN;
+    }
+    sp_text_free(&text);
+    sp_session_close(&a);
+    sp_config_free(c);
+    sp_config_free(d);
+}
+END_TEST
+
 START_TEST(ranks_order_equal_and_broken_logits)
 {
     float x[] = { 1, 3, 3, -INFINITY, 2 };
@@ -427,6 +455,7 @@ int main(void)
     tcase_add_loop_test(tc, recomputing_norms_needs_less_memory, 0, 4);
     tcase_add_test(tc, weights_come_back_by_name);
     tcase_add_test(tc, weights_must_be_the_models);
+    tcase_add_test(tc, weights_to_start_from_are_finite);
     tcase_add_test(tc, ranks_order_equal_and_broken_logits);
     tcase_add_test(tc, bench_measures);
     tcase_add_test(tc, predictions_need_no_data_set);

@@ -11,8 +11,8 @@ typedef struct sp_changes {
     size_t count;
 } sp_changes;
 
-/* Warn of those that come too late for the checkpoint's network, which is of
- * low rank already: a line each, appended to `out`. */
+/* Warn of those that come too late, for weights come from the checkpoint, or
+ * for a network that is of low rank already: a line each, appended to `out`. */
 void sp_changes_warn(const sp_changes *c, const sp_manifest *m, sp_text *out);
 
 /* The last error says that the network is not the checkpoint's: add which

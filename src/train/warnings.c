@@ -130,6 +130,24 @@ static void warn_of_length(const sp_settings *s, double end, sp_text *out)
                     ended_by(s, end));
 }
 
+/* Training would blame the rate or the data for them. */
+static void warn_of_init(const sp_session *s, sp_text *out)
+{
+    const sp_param *p;
+
+    if (!s->params || !s->set.model_cfg->init[0])
+        return;
+    for (int i = 0; (p = sp_params_at(s->params, i)); i++)
+        for (size_t k = 0; k < p->count; k++)
+            if (!isfinite(p->value[k])) {
+                sp_text_add(out,
+                            "warning: model.init: value %zu of %s is %g: "
+                            "nothing can be trained from such weights\n",
+                            k, p->name, (double)p->value[k]);
+                return;
+            }
+}
+
 void sp_session_warn(const sp_session *s, int64_t batches, sp_text *out)
 {
     double end = last_epoch(&s->set, batches);
@@ -137,5 +155,6 @@ void sp_session_warn(const sp_session *s, int64_t batches, sp_text *out)
     warn_of_length(&s->set, end, out);
     warn_of_lowrank(s, end, out);
     warn_of_prune(s, end, out);
+    warn_of_init(s, out);
     warn_of_kind(&s->set, out);
 }
