@@ -273,6 +273,19 @@ START_TEST(folders_are_removed_but_links_not_followed)
 }
 END_TEST
 
+/* Of what has failed; not that the folder cannot be removed. */
+START_TEST(what_is_withdrawn_leaves_the_error)
+{
+    ck_assert_int_eq(sp_dir_make("made/inner"), SP_OK);
+    ck_assert_int_eq(sp_dir_withdraw("made", sp_fail(SP_EDATA, "why")),
+                     SP_EDATA);
+    ck_assert(!sp_is_dir("made"));
+    ck_assert_str_eq(sp_last_error(), "why");
+    ck_assert_int_eq(sp_dir_withdraw("/", sp_fail(SP_EDATA, "why")), SP_EDATA);
+    ck_assert_str_eq(sp_last_error(), "why");
+}
+END_TEST
+
 START_TEST(folders_are_renamed)
 {
     ck_assert_int_eq(sp_dir_make("new.tmp"), SP_OK);
@@ -329,6 +342,7 @@ int main(void)
     tcase_add_test(tc, hash_of_a_file);
     tcase_add_test(tc, folders_are_made_with_those_above);
     tcase_add_test(tc, folders_are_removed_but_links_not_followed);
+    tcase_add_test(tc, what_is_withdrawn_leaves_the_error);
     tcase_add_test(tc, folders_are_renamed);
     tcase_add_test(tc, links_are_switched);
     suite_add_tcase(s, tc);

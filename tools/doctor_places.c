@@ -110,15 +110,8 @@ static void tell_place(sp_doctor *d, const char *where)
 static sp_err try_folder(const char *folder)
 {
     sp_err e = try_writing(folder);
-    char *text;
 
-    if (e == SP_OK)
-        return sp_dir_remove(folder);
-    text = sp_copy(sp_last_error(), strlen(sp_last_error()));
-    if (sp_dir_remove(folder) != SP_OK && text)
-        sp_fail(e, "%s", text);
-    free(text);
-    return e;
+    return e == SP_OK ? sp_dir_remove(folder) : sp_dir_withdraw(folder, e);
 }
 
 static void runs(sp_doctor *d)

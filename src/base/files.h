@@ -78,6 +78,10 @@ SP_MUST sp_err sp_dir_add(const char *path);
  * fine. */
 SP_MUST sp_err sp_dir_remove(const char *path);
 
+/* The same for a folder that is of no use after the error `e`, which is told
+ * whatever becomes of the folder. Returns e. */
+SP_MUST sp_err sp_dir_withdraw(const char *path, sp_err e);
+
 /* Rename atomically within a file system and make that last. */
 SP_MUST sp_err sp_rename_synced(const char *from, const char *to);
 

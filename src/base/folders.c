@@ -197,6 +197,16 @@ sp_err sp_dir_remove(const char *path)
     return e;
 }
 
+sp_err sp_dir_withdraw(const char *path, sp_err e)
+{
+    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+
+    if (sp_dir_remove(path) != SP_OK && text)
+        sp_fail(e, "%s", text);
+    free(text);
+    return e;
+}
+
 sp_err sp_rename_synced(const char *from, const char *to)
 {
     char *old = parent_of(from), *new = parent_of(to);

@@ -275,17 +275,6 @@ static sp_err occupied(const char *path)
                    path, path);
 }
 
-/* Leave nothing behind, and the error as it is. */
-static sp_err remove_made(const sp_rundir *d, sp_err e)
-{
-    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
-
-    if (sp_dir_remove(d->path) != SP_OK && text)
-        sp_fail(e, "%s", text);
-    free(text);
-    return e;
-}
-
 /* The lock comes first, as the mark of a run's folder. */
 static sp_err make(sp_rundir *d, char text[SIGN_ROOM])
 {
@@ -298,7 +287,7 @@ static sp_err make(sp_rundir *d, char text[SIGN_ROOM])
         if (e == SP_OK)
             e = sp_dir_make(checkpoints);
         if (e != SP_OK)
-            e = remove_made(d, e);
+            e = sp_dir_withdraw(d->path, e);
     }
     free(checkpoints);
     return e;
@@ -333,7 +322,7 @@ sp_err sp_rundir_create(sp_rundir *d, const sp_job *job)
     }
     e = join(d, job->comm, text, e);
     if (e != SP_OK && made)
-        e = remove_made(d, e);
+        e = sp_dir_withdraw(d->path, e);
     if (e != SP_OK)
         sp_rundir_close(d);
     return e;
@@ -341,5 +330,5 @@ sp_err sp_rundir_create(sp_rundir *d, const sp_job *job)
 
 sp_err sp_rundir_withdraw(const sp_rundir *d, sp_err e)
 {
-    return d->path && d->lock >= 0 ? remove_made(d, e) : e;
+    return d->path && d->lock >= 0 ? sp_dir_withdraw(d->path, e) : e;
 }
