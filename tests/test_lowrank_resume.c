@@ -272,6 +272,7 @@ int main(void)
     tcase_add_loop_test(t, another_network_is_refused_with_the_key_that_made_it,
                         0, 4);
     tcase_add_loop_test(t, what_comes_too_late_is_warned_of, 0, 4);
+    tcase_add_test(t, weights_to_start_from_come_too_late);
     tcase_add_test(t, what_does_not_come_too_late_is_not);
     tcase_add_loop_test(
         t, a_run_of_low_rank_is_not_told_that_it_never_becomes_so, 0, 2);
