@@ -23,12 +23,15 @@ static bool open_page(FILE **f, const char *folder, const char *name)
     return *f != NULL;
 }
 
-/* False: it could not be written. */
-static bool close_page(FILE *f)
+/* False: it could not be read or written, which is said. */
+static bool close_page(FILE *f, const char *name)
 {
     bool failed = ferror(f) != 0;
 
-    return fclose(f) == 0 && !failed;
+    if (fclose(f) == 0 && !failed)
+        return true;
+    sp_say("%s cannot be read or written", name);
+    return false;
 }
 
 static bool man(const sp_registry *r, const char *folder)
@@ -40,17 +43,17 @@ static bool man(const sp_registry *r, const char *folder)
     if (!open_page(&f, folder, "sprat.1"))
         return false;
     sp_man_program(f);
-    if (!close_page(f) || !open_page(&f, folder, "sprat-config.5"))
+    if (!close_page(f, "sprat.1") || !open_page(&f, folder, "sprat-config.5"))
         return false;
     sp_man_config(r, f);
-    if (!close_page(f))
+    if (!close_page(f, "sprat-config.5"))
         return false;
     for (size_t i = 0; (v = sp_verb_at(i)); i++) {
         snprintf(name, sizeof name, "sprat-%s.1", v->name);
         if (!open_page(&f, folder, name))
             return false;
         sp_man_verb(v, f);
-        if (!close_page(f))
+        if (!close_page(f, name))
             return false;
     }
     return true;
@@ -69,7 +72,7 @@ static bool append(const char *path)
     }
     while ((n = fread(bytes, 1, sizeof bytes, f)) > 0)
         fwrite(bytes, 1, n, stdout);
-    return close_page(f);
+    return close_page(f, path);
 }
 
 static bool generate(const sp_registry *r, int argc, char **argv)

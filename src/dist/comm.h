@@ -94,8 +94,8 @@ typedef struct sp_comm_watch {
     void *arg;
 } sp_comm_watch;
 
-/* Let `w`, which must last, follow all operations that are begun from here on;
- * NULL: nobody. In a job of one there is nothing to follow. */
+/* Let `w` follow all operations that are begun from here on, and last until
+ * those are over; NULL: nobody. In a job of one there is nothing to follow. */
 void sp_comm_follow(sp_comm *c, const sp_comm_watch *w);
 
 /* ---- Operations -------------------------------------------------------- */
