@@ -12,7 +12,19 @@ scratch
 
 verbs() { "$sprat" help | sed -nE 's/^  ([a-z]+) .*/\1/p'; }
 
+# On a full disk there is no page, and it is said.
+check_full() {
+  local generate=$build/tools/sprat-generate
+  [ -w /dev/full ] || return
+  "$generate" config >/dev/full 2>err && fault "config on a full disk: 0"
+  said err 'standard output cannot be written'
+  mkdir pages && ln -s /dev/full pages/sprat-config.5
+  "$generate" man pages 2>err && fault "a page on a full disk: 0"
+  said err 'sprat-config\.5 cannot be'
+}
+
 check_config() {
+  check_full
   "$build/tools/sprat-generate" config >out || fault "status $?"
   cmp -s out "$source/docs/config.md" && return
   diff "$source/docs/config.md" out | head -20
