@@ -222,6 +222,7 @@ guides() {
     docs/{tutorial,watching}; do
     blocks "$source/$name.md" "$work/$name"
     apply "$work/$name"
+    rm -rf runs # each document names its runs as it likes
     execute_all "$work/$name"
   done
 }
