@@ -134,6 +134,13 @@ YAML
   [ ! -e W ] || fault "a folder for the wrong number of ranks"
   expect 2 t.yaml --run tiny.yaml
   said err 'tiny.yaml'
+  cp t.yaml ...yaml
+  expect 2 ...yaml --report
+  said err 'runs/tables/...yaml: there is no such folder'
+  (cat t.yaml; printf '    note: n\n  - {name: c, set: ['
+    printf 'optim.lr=1, %.0s' {1..99}; echo ']}') >long.yaml
+  expect 2 long.yaml
+  [ "$(grep -c 'a list holds at most 64' err)" = 1 ] || fault "said again"
   # A folder of somebody's.
   mkdir theirs
   echo mine >theirs/table.md

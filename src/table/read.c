@@ -35,6 +35,7 @@ static void add_word(sp_yaml *y, sp_words *w)
     if (w->count == MOST_WORDS) {
         sp_complain(y->l, sp_yaml_here(y), "a list holds at most %d of these",
                     MOST_WORDS);
+        sp_yaml_give_up(y);
         return;
     }
     if (!w->word) {

@@ -22,13 +22,16 @@ enum { LOCK_TRIES = 20 /* in 2 seconds */ };
 
 /* ---- The folder ---------------------------------------------------------- */
 
-/* runs/tables/NAME for .../NAME.yaml. */
+/* runs/tables/NAME for .../NAME.yaml; a name of dots would be another folder.
+ */
 static char *default_folder(const char *file)
 {
     const char *slash = strrchr(file, '/');
     const char *name = slash ? slash + 1 : file;
     const char *dot = strrchr(name, '.');
-    size_t n = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+    size_t n = dot && strspn(name, ".") < (size_t)(dot - name)
+                   ? (size_t)(dot - name)
+                   : strlen(name);
 
     return sp_path("runs/tables", "%.*s", (int)n, name);
 }
