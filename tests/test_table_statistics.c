@@ -77,7 +77,7 @@ START_TEST(one_value_has_no_interval)
 }
 END_TEST
 
-static sp_verdict verdict(double mean, double half, int higher)
+static sp_verdict verdict(double mean, double half, bool higher)
 {
     sp_estimate d = { .n = 3, .mean = mean, .half = half };
 
@@ -86,21 +86,21 @@ static sp_verdict verdict(double mean, double half, int higher)
 
 START_TEST(verdicts_by_where_the_interval_lies)
 {
-    ck_assert_int_eq(verdict(0.1, 0.3, 1), SP_VERDICT_EQUAL);
-    ck_assert_int_eq(verdict(-0.25, 0.25, 1), SP_VERDICT_EQUAL);
-    ck_assert_int_eq(verdict(-0.25, 0.5, 1), SP_VERDICT_OPEN);
-    ck_assert_int_eq(verdict(-2, 1, 1), SP_VERDICT_WORSE);
-    ck_assert_int_eq(verdict(-2, 1.75, 1), SP_VERDICT_OPEN);
-    ck_assert_int_eq(verdict(2, 1, 1), SP_VERDICT_GOOD);
-    ck_assert_int_eq(verdict(0.5, 0.25, 1), SP_VERDICT_GOOD);
-    ck_assert_int_eq(verdict(0.5, 20, 1), SP_VERDICT_OPEN);
+    ck_assert_int_eq(verdict(0.1, 0.3, true), SP_VERDICT_EQUAL);
+    ck_assert_int_eq(verdict(-0.25, 0.25, true), SP_VERDICT_EQUAL);
+    ck_assert_int_eq(verdict(-0.25, 0.5, true), SP_VERDICT_OPEN);
+    ck_assert_int_eq(verdict(-2, 1, true), SP_VERDICT_WORSE);
+    ck_assert_int_eq(verdict(-2, 1.75, true), SP_VERDICT_OPEN);
+    ck_assert_int_eq(verdict(2, 1, true), SP_VERDICT_GOOD);
+    ck_assert_int_eq(verdict(0.5, 0.25, true), SP_VERDICT_GOOD);
+    ck_assert_int_eq(verdict(0.5, 20, true), SP_VERDICT_OPEN);
     /* A perplexity is better when lower. */
-    ck_assert_int_eq(verdict(2, 1, 0), SP_VERDICT_WORSE);
-    ck_assert_int_eq(verdict(-2, 1, 0), SP_VERDICT_GOOD);
-    ck_assert_int_eq(verdict(0.1, 0.3, 0), SP_VERDICT_EQUAL);
-    ck_assert_int_eq(verdict(0, NAN, 1), SP_VERDICT_OPEN);
+    ck_assert_int_eq(verdict(2, 1, false), SP_VERDICT_WORSE);
+    ck_assert_int_eq(verdict(-2, 1, false), SP_VERDICT_GOOD);
+    ck_assert_int_eq(verdict(0.1, 0.3, false), SP_VERDICT_EQUAL);
+    ck_assert_int_eq(verdict(0, NAN, true), SP_VERDICT_OPEN);
     /* A perplexity beyond all numbers. */
-    ck_assert_int_eq(verdict(INFINITY, NAN, 0), SP_VERDICT_OPEN);
+    ck_assert_int_eq(verdict(INFINITY, NAN, false), SP_VERDICT_OPEN);
 }
 END_TEST
 

@@ -10,7 +10,7 @@ static const double half_pi = 1.57079632679489661923;
 static double probability_within(double angle, int freedom)
 {
     double c = cos(angle), s = sin(angle), term, sum;
-    int odd = freedom % 2;
+    bool odd = freedom % 2 == 1;
 
     term = odd ? c : 1;
     sum = freedom == 1 ? 0 : term;
@@ -55,7 +55,7 @@ sp_estimate sp_estimate_of(const double *x, int n, double level)
     return s;
 }
 
-sp_verdict sp_verdict_of(const sp_estimate *d, double margin, int higher)
+sp_verdict sp_verdict_of(const sp_estimate *d, double margin, bool higher)
 {
     double gain = higher ? d->mean : -d->mean;
 

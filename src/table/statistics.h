@@ -2,7 +2,7 @@
 #ifndef SP_TABLE_STATISTICS_H
 #define SP_TABLE_STATISTICS_H
 
-#include <stddef.h>
+#include <stdbool.h>
 
 /* What n values tell of their mean. */
 typedef struct sp_estimate {
@@ -35,6 +35,6 @@ typedef enum sp_verdict {
 /* `difference` is the row's less the baseline's, paired by seeds; `higher`: the
  * larger value is the better one. */
 sp_verdict sp_verdict_of(const sp_estimate *difference, double margin,
-                         int higher);
+                         bool higher);
 
 #endif
