@@ -33,10 +33,16 @@ refused 'cannot create' export tiny -o nowhere/w.npz
 refused 'did you mean -o|no such option' export tiny --o w.npz
 refused '-o needs a value' export tiny -o
 refused 'there is no file w.npz' import w.npz tiny.yaml -o w
-echo nothing >in.npz
+echo nothing of numbers >in.npz
 refused 'where to\? Give -o FILE' import in.npz tiny.yaml
 refused 'usage: sprat import' import in.npz -o w
-refused 'in.npz is not a safetensors file' import in.npz tiny.yaml -o w
+refused 'in.npz: is none of what can be read: a safetensors file, an .npz' \
+  import in.npz tiny.yaml -o w
+refused 'let its name end in .safetensors' import in.npz tiny.yaml -o w.npz
+refused 'no such checkpoint; there is last, and tiny/checkpoints' \
+  eval tiny --checkpoint first
+refused 'first 8 bytes .*`sprat import` makes' \
+  train tiny.yaml model.init=in.npz --run other
 [ ! -e w ] && [ ! -e w.npz ] || fault "something was written"
 [ $failed = 0 ] || exit 1
 

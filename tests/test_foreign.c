@@ -140,7 +140,8 @@ START_TEST(other_files_are_refused)
         size_t size;
     } files[] = {
         { "\x80\2\x8a\x0al\xfc", "before 1.6", 6 },
-        { "hello, this is text", "safetensors", 19 },
+        { "hello, this is text", "none of what can be read", 19 },
+        { "\x93NUMPY\1\0v\0{'descr'", "none of what can be read", 19 },
         { "", "truncated", 0 },
         { "PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", "neither", 22 },
     };

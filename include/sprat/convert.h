@@ -33,7 +33,8 @@ const char *sp_export_form_name(size_t i);
  * mean and std, names of classes) stands in the metadata of safetensors and
  * ONNX.
  * Not collective: one process does it.
- * Errors: SP_EARG for a name whose ending is unknown, an operator that ONNX is
+ * Errors: SP_EARG for a name whose ending is unknown, a file in the place of
+ * what a run made, an operator that ONNX is
  * not known to have, or an ONNX model above 2 GiB; those of reading the run;
  * SP_EIO; SP_ENOMEM. */
 SP_MUST sp_err sp_export(const sp_registry *r, const sp_export_opt *o);
@@ -60,8 +61,9 @@ typedef struct sp_import_result {
  * are opened. Nothing in the file is run. Not collective.
  * Errors: SP_EFORMAT with every name that is missing, left over or of another
  * shape, and the nearest ones; or for a damaged file; SP_ENUMERIC for weights
- * that are not finite; SP_EARG for a name in `except` that neither has;
- * SP_ECONFIG; SP_EIO; SP_ENOMEM. */
+ * that are not finite; SP_EARG for a name in `except` that neither has,
+ * or an `out` that is named as a file of another kind; SP_ECONFIG; SP_EIO;
+ * SP_ENOMEM. */
 SP_MUST sp_err sp_import(const sp_config *c, const sp_import_opt *o,
                          sp_import_result *out);
 

@@ -264,34 +264,43 @@ sp_err sp_foreign_parse(sp_foreign *f, const char *path, const uint8_t *bytes,
     return e;
 }
 
-/* The first bytes of a file; those beyond its end are 0. */
-static sp_err peek(const char *path, uint8_t head[4])
+/* Of a safetensors file the length of its header, and the { that begins it. */
+enum { HEAD = 9 };
+
+/* The first bytes of a file, and its size; bytes beyond its end are 0. */
+static sp_err peek(const char *path, uint8_t head[HEAD], uint64_t *size)
 {
-    uint64_t size;
     sp_err e;
     int fd;
 
-    memset(head, 0, 4);
-    SP_TRY(sp_file_open(path, &fd, &size));
-    e = sp_file_read_at(fd, path, 0, head, size < 4 ? (size_t)size : 4);
+    memset(head, 0, HEAD);
+    SP_TRY(sp_file_open(path, &fd, size));
+    e = sp_file_read_at(fd, path, 0, head, *size < HEAD ? (size_t)*size : HEAD);
     close(fd);
     return e;
 }
 
 static sp_err list_any(sp_foreign *f)
 {
-    uint8_t head[4];
+    uint8_t head[HEAD];
+    uint64_t bytes;
     size_t size;
 
-    SP_TRY(peek(f->path, head));
+    SP_TRY(peek(f->path, head, &bytes));
     if (head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
         return sp_fail(SP_EFORMAT,
                        "%s: is a bare pickle, as PyTorch wrote before 1.6: "
                        "load it there and save it again, as "
                        "torch.save(model.state_dict(), FILE)",
                        f->path);
-    if (!sp_zip_is(head, sizeof head))
-        return list_safetensors(f);
+    if (!sp_zip_is(head, sizeof head)) {
+        if (bytes < HEAD || head[HEAD - 1] == '{')
+            return list_safetensors(f);
+        return sp_fail(SP_EFORMAT,
+                       "%s: is none of what can be read: a safetensors file, "
+                       "an .npz file, a state dict of PyTorch (.pth, .pt)",
+                       f->path);
+    }
     SP_TRY(sp_file_read(f->path, PTRDIFF_MAX, &f->bytes, &size));
     return list_archive(f, f->bytes, size);
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/outputs.h"
+#include "base/text.h"
 #include "convert/match.h"
 #include "convert/state_dict.h"
 #include "sprat/convert.h"
@@ -143,6 +145,21 @@ static sp_err import(sp_session *s, const sp_foreign *f, const sp_import_opt *o,
     return e;
 }
 
+/* A name that promises another kind of file would mislead who reads it. */
+static sp_err check_name(const char *out)
+{
+    static const char *const others[] = { ".npz", ".npy", ".pth", ".pt",
+                                          ".onnx" };
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (sp_ends_with(out, others[i]))
+            return sp_fail(SP_EARG,
+                           "%s: what is written is a safetensors file: let its "
+                           "name end in .safetensors",
+                           out);
+    return SP_OK;
+}
+
 sp_err sp_import(const sp_config *c, const sp_import_opt *o,
                  sp_import_result *out)
 {
@@ -153,6 +170,8 @@ sp_err sp_import(const sp_config *c, const sp_import_opt *o,
     sp_foreign f;
     sp_err e;
 
+    SP_TRY(check_name(o->out));
+    SP_TRY(sp_output_check(o->out, &o->file, 1));
     SP_TRY(sp_foreign_open(&f, o->file));
     e = sp_session_open(&s, c, opt);
     if (e == SP_OK)

@@ -91,10 +91,15 @@ sp_err sp_weights_init(const char *path, sp_params *p, bool low)
     char *text = NULL;
     sp_st_file *f = NULL;
 
-    if (e != SP_EFORMAT || low)
+    if (e != SP_EFORMAT)
         return e;
     text = sp_copy(sp_last_error(), strlen(sp_last_error()));
-    if (text && sp_st_open(&f, path) == SP_OK && has_factors(f))
+    if (text && sp_st_open(&f, path) != SP_OK)
+        sp_fail(e,
+                "%s; of .npz, .pth and others' files `sprat import` makes what "
+                "model.init takes",
+                text);
+    else if (text && !low && has_factors(f))
         sp_fail(e,
                 "%s\nit holds factors of low rank: they need "
                 "lowrank.name=pufferfish, lowrank.warmup_epochs=0, and the "
