@@ -33,11 +33,26 @@ static sp_err offer(sp_err e, const char *run, const char *folder,
     return e;
 }
 
+/* Where `last` is whole nothing has to be mended: the name was wrong, or is of
+ * what the run has not come to yet, as `best` before its first epoch. */
+static sp_err absent(const char *folder, const char *run)
+{
+    char *last = sp_path(run, "checkpoints/last");
+    bool usable = last && sp_is_dir(last);
+    sp_err e = sp_fail(SP_EARG, "%s: there is no such checkpoint", folder);
+
+    free(last);
+    if (!usable)
+        return offer(e, run, folder, "there is");
+    return sp_fail(SP_EARG,
+                   "%s: there is no such checkpoint; there is last, and %s/"
+                   "checkpoints has all others",
+                   folder, run);
+}
+
 /* Find the folder and read its manifest. */
 static sp_err find(sp_checkpoint *c, const char *run, const char *name)
 {
-    sp_err e;
-
     if (!name[0] || name[0] == '.' || strchr(name, '/'))
         return sp_fail(SP_EARG,
                        "checkpoint \"%s\": give last, best or the name of a "
@@ -46,10 +61,8 @@ static sp_err find(sp_checkpoint *c, const char *run, const char *name)
     c->folder = sp_path(run, "checkpoints/%s", name);
     if (!c->folder)
         return no_memory();
-    if (!sp_is_dir(c->folder)) {
-        e = sp_fail(SP_EARG, "%s: there is no such checkpoint", c->folder);
-        return offer(e, run, c->folder, "there is");
-    }
+    if (!sp_is_dir(c->folder))
+        return absent(c->folder, run);
     return sp_manifest_read(c->folder, &c->manifest);
 }
 
