@@ -38,6 +38,10 @@ refused 'where to\? Give -o FILE' import in.npz tiny.yaml
 refused 'usage: sprat import' import in.npz -o w
 refused 'in.npz: is none of what can be read: a safetensors file, an .npz' \
   import in.npz tiny.yaml -o w
+refused 'tiny.yaml: is not written, for it is what is read' \
+  import in.npz tiny.yaml -o tiny.yaml
+refused 'checkpoints is of the run' \
+  export tiny -o tiny/checkpoints/last/model.safetensors
 refused 'let its name end in .safetensors' import in.npz tiny.yaml -o w.npz
 refused 'no such checkpoint; there is last, and tiny/checkpoints' \
   eval tiny --checkpoint first

@@ -1,6 +1,7 @@
 /* sprat import. */
 #include <stdio.h>
 
+#include "base/outputs.h"
 #include "sprat.h"
 #include "sprat/convert.h"
 
@@ -27,7 +28,9 @@ static int import(const sp_args *a)
         sp_say("import: where to? Give -o FILE.safetensors");
         return SP_EXIT_USAGE;
     }
-    e = sp_opened_registry(&o);
+    e = sp_output_check(opt.out, a->words, a->word_count);
+    if (e == SP_OK)
+        e = sp_opened_registry(&o);
     if (e == SP_OK)
         e = sp_config_load(&o.config, o.registry, a->words + 1,
                            a->word_count - 1, a->overrides, a->override_count);

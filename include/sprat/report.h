@@ -38,7 +38,8 @@ typedef struct sp_report_told {
  * failed, or be of earlier versions: what they lack is left out. The page needs
  * nothing from the network and no other file. The same runs give the same
  * bytes. `told` may be NULL.
- * Errors: SP_EARG for a path that holds no run, or more than SP_REPORT_RUNS;
+ * Errors: SP_EARG for a path that holds no run, more than SP_REPORT_RUNS, or a
+ * page in the place of what a run made;
  * SP_EFORMAT naming file and line for what is neither whole nor cut off at its
  * end; SP_EIO; SP_ENOMEM. */
 SP_MUST sp_err sp_report_write(const sp_report_opt *o, sp_report_told *told);

@@ -241,6 +241,27 @@ static void out_free(sp_file_out *f)
     free(f);
 }
 
+/* A file is replaced by renaming: what else stands in its place, as /dev/null
+ * or a link to it, would be gone for all. */
+static sp_err check_replaced(const char *path)
+{
+    struct stat s;
+
+    if (lstat(path, &s) != 0 || S_ISREG(s.st_mode))
+        return SP_OK;
+    if (S_ISDIR(s.st_mode))
+        return sp_fail(SP_EIO, "cannot write %s: it is a folder", path);
+    if (S_ISLNK(s.st_mode))
+        return sp_fail(SP_EIO,
+                       "cannot write %s: it is a symbolic link, which would be "
+                       "replaced; name the file that it leads to",
+                       path);
+    return sp_fail(SP_EIO,
+                   "cannot write %s: it is a device or pipe, which would be "
+                   "replaced; name a file",
+                   path);
+}
+
 sp_err sp_file_begin(sp_file_out **out, const char *path)
 {
     sp_file_out *f = calloc(1, sizeof *f);
@@ -255,10 +276,11 @@ sp_err sp_file_begin(sp_file_out **out, const char *path)
         e = sp_fail(SP_ENOMEM, "out of memory for writing %s", path);
         goto fail;
     }
-    if (sp_is_dir(path)) {
-        e = sp_fail(SP_EIO, "cannot write %s: it is a folder", path);
+    e = check_replaced(path);
+    if (e == SP_OK)
+        e = check_replaced(f->temporary);
+    if (e != SP_OK)
         goto fail;
-    }
     f->fd = open(f->temporary,
                  O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (f->fd < 0) {

@@ -52,7 +52,8 @@ SP_MUST sp_err sp_file_hash(const char *path, char hex[SP_HASH_HEX],
                             uint64_t *size);
 
 /* Replace a file as a whole: after any crash the path holds the old file or
- * the new one. On success the data are on the disk. */
+ * the new one. On success the data are on the disk. Folders, devices and pipes
+ * are not replaced. */
 SP_MUST sp_err sp_file_write_synced(const char *path, const void *bytes,
                                     size_t size);
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/outputs.h"
 #include "convert/npy.h"
 #include "convert/onnx.h"
 #include "convert/state_dict.h"
@@ -126,6 +127,7 @@ sp_err sp_export(const sp_registry *r, const sp_export_opt *o)
     sp_err e;
 
     SP_TRY(find_form(o, &form));
+    SP_TRY(sp_output_check(o->file, NULL, 0));
     SP_TRY(sp_trained_open(&x.trained, r, o->run, o->checkpoint));
     e = sp_trained_session(&x.trained, &x.session);
     if (e == SP_OK)

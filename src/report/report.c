@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/outputs.h"
 #include "report/gallery.h"
 #include "report/page.h"
 #include "report/raster.h"
@@ -69,8 +70,10 @@ static sp_err write_all(const sp_report_opt *o, sp_report_told *told)
     sp_runs runs = { 0 };
     sp_gallery g = { 0 };
     sp_text page = { 0 };
-    sp_err e = sp_runs_open(&runs, o->paths, o->path_count);
+    sp_err e = o->file ? sp_output_check(o->file, NULL, 0) : SP_OK;
 
+    if (e == SP_OK)
+        e = sp_runs_open(&runs, o->paths, o->path_count);
     if (e == SP_OK)
         e = fill(&g, &runs);
     if (e == SP_OK && o->file) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/outputs.h"
 #include "base/text.h"
 #include "train/shared.h"
 
@@ -190,26 +191,6 @@ static sp_err default_path(const char *name, char **path)
     return sp_fail(SP_EARG, "runs/%s-%s: taken; give --run", name, stamp);
 }
 
-/* Whether a run makes something of that name, or leaves it when killed while
- * it writes. */
-static bool is_own(const char *name)
-{
-    static const char *const names[] = {
-        ".lock",         "config.yaml", "metrics.jsonl", "hashes.jsonl",
-        "tensors.jsonl", "metrics.csv", "steps.csv",     "times.csv",
-        "tensorboard",   "trace",       "trace.json",    "result.json",
-        "log.txt",       "checkpoints"
-    };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t n = strlen(names[i]);
-        if (strncmp(name, names[i], n) == 0 &&
-            (!name[n] || strcmp(name + n, ".tmp") == 0))
-            return true;
-    }
-    return false;
-}
-
 /* Refuse a folder with anything in it that no run makes, or without the lock
  * that each run makes first: a config.yaml alone may be anyone's. */
 static sp_err check_own(const char *path)
@@ -226,7 +207,7 @@ static sp_err check_own(const char *path)
             continue;
         empty = false;
         locked = locked || strcmp(d->d_name, ".lock") == 0;
-        if (!is_own(d->d_name))
+        if (!sp_run_makes(d->d_name))
             e = sp_fail(SP_EARG,
                         "%s: is not replaced, for it holds %s, which no run "
                         "makes: move that elsewhere, or give another --run",
