@@ -163,6 +163,19 @@ YAML
     -n 1 -x SPRAT_DATA=nowhere "$sprat" train words.yaml --run c
   said err 'rank 1' 'nowhere'
   [ ! -e a ] && [ ! -e b ] && [ ! -e c ] && [ ! -e d ] || fault "want no run folder"
+  # Weights of full rank here, of low rank there.
+  "$sprat" train tiny.yaml lowrank.name=pufferfish lowrank.warmup_epochs=1 \
+    lowrank.full= --run low >out 2>err || fault "status $?: low"
+  cp low/checkpoints/start/model.safetensors here/w
+  cp low/checkpoints/last/model.safetensors there/w
+  for d in here there; do cp tiny.yaml $d; done
+  set -- "$sprat" train tiny.yaml lowrank.name=pufferfish \
+    lowrank.warmup_epochs=0 lowrank.full= model.init=w --run "$PWD/e"
+  job 2 -n 1 -wdir here "$@" : -n 1 -wdir there "$@"
+  said err 'rank 1 .*w: of another model' '_u.weight: not in the model'
+  job 2 -n 1 -wdir there "$@" : -n 1 -wdir here "$@"
+  said err 'rank 1 .*w: of another model' '_u.weight: missing'
+  [ ! -e e ] || fault "want no run folder"
 }
 
 # A file system that one host has mounted to be read only is found before step 0.

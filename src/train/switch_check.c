@@ -6,6 +6,7 @@
 #include "dist/agree.h"
 #include "nn/factorize.h"
 #include "train/autorank_look.h"
+#include "train/shared.h"
 #include "train/switch.h"
 #include "train/switch_state.h"
 
@@ -47,6 +48,8 @@ sp_err sp_switch_from_start(const sp_config *c, sp_comm *comm, bool *low)
         (sp_session_opt){
             .train = true, .no_memory = true, .low = true, .comm = comm }));
     e = sp_agree(comm, find_factor(model->init, s.params, low));
+    if (e == SP_OK) /* or ranks with another file would take another way */
+        e = sp_shared_bytes(comm, SP_USE_CHECK, low, sizeof *low);
     sp_session_close(&s);
     return e;
 }
