@@ -1,4 +1,4 @@
-/* IDX files: the first byte says which of the four of a set the rest is,;
+/* IDX files: the first byte says which of the four of a set the rest is;
  * the others are sound, of 2 images of 2 x 3 pixels. What starts as gzip is
  * unpacked. */
 #include "fuzz.h"
