@@ -47,10 +47,16 @@ static sp_err run_job(sp_registry *r, char **words, size_t count)
 
 int main(int argc, char **argv)
 {
-    sp_registry *r = sp_registry_new();
-    sp_err e = r ? run_job(r, argv + 1, (size_t)argc - 1)
-                 : sp_fail(SP_ENOMEM, "out of memory");
+    sp_registry *r;
+    sp_err e;
 
+    if (argc < 2) {
+        fputs("usage: program CONFIG... [section.key=value ...]\n", stderr);
+        return EXIT_FAILURE;
+    }
+    r = sp_registry_new();
+    e = r ? run_job(r, argv + 1, (size_t)argc - 1)
+          : sp_fail(SP_ENOMEM, "out of memory");
     if (e != SP_OK)
         fprintf(stderr, "program: %s\n", sp_last_error());
     sp_registry_free(r);

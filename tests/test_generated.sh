@@ -66,11 +66,11 @@ check_man() {
     grep -q '^.so man3/sprat-' "man3/$function.3" ||
       fault "no page leads from $function"
   done
-  grep -q 'sp_train(const sp_config' man3/sprat-train.3 || fault "sp_train"
-  grep -q 'Train as configured, into a new run folder' man3/sprat-train.3 ||
+  grep -q 'sp_train(const sp_config' man3/sprat-train.h.3 || fault "sp_train"
+  grep -q 'Train as configured, into a new run folder' man3/sprat-train.h.3 ||
     fault "its comment is not on the page"
   for page in "$build"/tools/sprat*.[15] "$source"/docs/sprat-*.5 \
-    man3/sprat-*.3; do
+    man3/sprat-*.h.3; do
     lint "$page"
   done
 }

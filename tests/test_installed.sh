@@ -23,12 +23,15 @@ export LD_LIBRARY_PATH=$library
 bin=$(dirname "$(find "$work/root" -type f -name sprat -path '*/bin/*')")
 
 echo "What is where"
-for file in man/man1/sprat.1 man/man1/sprat-train.1 man/man3/sprat-graph.3 \
+for file in man/man1/sprat.1 man/man1/sprat-train.1 man/man3/sprat-graph.h.3 \
   man/man3/sp_compile.3 man/man5/sprat-config.5 man/man5/sprat-run.5 \
   bash-completion/completions/sprat zsh/site-functions/_sprat \
   fish/vendor_completions.d/sprat.fish; do
   [ -s "$share/$file" ] || fault "$file is not installed"
 done
+twice=$(find "$share/man" -type f -name '*.[1-9]' -printf '%f\n' |
+  sed 's/\.[1-9]$//' | sort | uniq -d)
+[ -z "$twice" ] || fault "pages of one name in two sections: $twice"
 "$bin/sprat" version >out 2>err || fault "the installed program: $?"
 said out "^sprat $(pkg-config --modversion sprat)$"
 
@@ -47,15 +50,18 @@ try() {
   cp "$work/tiny.yaml" .
   ./program tiny.yaml train.epochs=2 >out 2>err || fault "$1: program: $?"
   said out '^epoch 2/2 done' '^64 test samples: loss [0-9.]+, [0-9.]+ % right$'
+  ./program >out 2>err && fault "$1: no configuration"
+  said err '^usage: program CONFIG'
   ./program tiny.yaml train.epoch=2 >out 2>err && fault "$1: wrong key"
   said err '^program: argument "train.epoch=2"'
   cd ..
 }
 
 write_tiny
+# Programs may have been built in the source folder: -B makes them anew.
 echo "The shared library"
 cp -r "$source/examples" shared
-make -C shared CFLAGS='-std=c11 -Wall -Wextra -Werror' >out 2>err ||
+make -B -C shared CFLAGS='-std=c11 -Wall -Wextra -Werror' >out 2>err ||
   fault "examples do not build"
 try shared
 if [ "$mpi" = true ]; then
@@ -68,7 +74,7 @@ fi
 echo "The static library"
 rm "$library"/libsprat.so*
 cp -r "$source/examples" static
-make -C static PKG_CONFIG='pkg-config --static' >out 2>err ||
+make -B -C static PKG_CONFIG='pkg-config --static' >out 2>err ||
   fault "examples do not build"
 try static
 [ $failed = 0 ]

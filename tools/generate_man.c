@@ -225,6 +225,6 @@ void sp_man_program(FILE *out)
           "optim.lr=0.05\n"
           "  mpirun \\-n 4 sprat train configs/cifar10/resnet20.yaml\n"
           ".fi\n.SH SEE ALSO\n.BR sprat\\-config (5),\n.BR sprat\\-run (5),\n"
-          ".BR sprat\\-train (3)\n",
+          ".BR sprat\\-train.h (3)\n",
           out);
 }
