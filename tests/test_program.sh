@@ -55,6 +55,14 @@ check_usage() {
   expect 2 list modles
   said err 'did you mean models'
   expect 2 help train eval
+  expect 0 help help
+  said out 'usage: sprat VERB'
+  expect 0 help doctor
+  said out '^usage: sprat doctor \[--json\]$'
+  expect 2 train tiny.yaml --lr 0.1
+  said err 'lr: no such option; there are: --run' 'as section.key=value'
+  expect 2 check tiny.yaml --epochs 3
+  said err '^sprat: --epochs: sprat check takes no options$' 'section.key=value'
   expect 2 --json
   said err 'there are: train, resume'
   expect 2 gradcheck rleu

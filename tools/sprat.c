@@ -52,7 +52,8 @@ static void usage(FILE *out)
 
 static void usage_of(const sp_verb *v, FILE *out)
 {
-    fprintf(out, "usage: sprat %s %s", v->name, v->words);
+    fprintf(out, "usage: sprat %s%s%s", v->name, *v->words ? " " : "",
+            v->words);
     if (v->overrides)
         fputs(" [section.key=value ...]", out);
     for (int i = 0; i < SP_FLAGS_MAX && v->flags[i].name; i++)
@@ -76,7 +77,7 @@ static int help(int argc, char **argv)
 {
     const sp_verb *v;
 
-    if (argc == 0) {
+    if (argc == 0 || strcmp(argv[0], "help") == 0) {
         usage(stdout);
         return SP_EXIT_DONE;
     }

@@ -33,6 +33,18 @@ static const char *flag_next(const void *verb, size_t i)
     return i < (size_t)flag_count(v) ? v->flags[i].name : NULL;
 }
 
+/* Newcomers give settings as options, as other programs take them. */
+static void say_unknown(const sp_verb *v, const char *word)
+{
+    if (flag_count(v) > 0)
+        sp_unknown("option", word, flag_next, v);
+    else
+        sp_say("%s: sprat %s takes no options", word, v->name);
+    if (v->overrides)
+        sp_say("settings are given as section.key=value; `sprat list` shows "
+               "all");
+}
+
 /* One --option or -o, whose value may be the following word. Gives how many
  * words it took, 0 after saying what is wrong. */
 static int take_flag(sp_args *a, const char *word, const char *following)
@@ -47,7 +59,7 @@ static int take_flag(sp_args *a, const char *word, const char *following)
         i = -1;
 
     if (i < 0) {
-        sp_unknown("option", word, flag_next, a->verb);
+        say_unknown(a->verb, word);
         return 0;
     }
     f = &a->verb->flags[i];
@@ -106,7 +118,8 @@ static bool check_operands(const sp_args *a)
 
     if (a->word_count < (size_t)v->least ||
         (v->most >= 0 && a->word_count > (size_t)v->most)) {
-        sp_say("%s: usage: sprat %s %s", v->name, v->name, v->words);
+        sp_say("%s: usage: sprat %s%s%s", v->name, v->name,
+               *v->words ? " " : "", v->words);
         sp_say("`sprat help %s` tells more", v->name);
         return false;
     }
