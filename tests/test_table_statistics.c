@@ -86,6 +86,8 @@ static sp_verdict verdict(double mean, double half, bool higher)
 
 START_TEST(verdicts_by_where_the_interval_lies)
 {
+    sp_estimate one = { .n = 1, .half = NAN };
+
     ck_assert_int_eq(verdict(0.1, 0.3, true), SP_VERDICT_EQUAL);
     ck_assert_int_eq(verdict(-0.25, 0.25, true), SP_VERDICT_EQUAL);
     ck_assert_int_eq(verdict(-0.25, 0.5, true), SP_VERDICT_OPEN);
@@ -99,8 +101,12 @@ START_TEST(verdicts_by_where_the_interval_lies)
     ck_assert_int_eq(verdict(-2, 1, false), SP_VERDICT_GOOD);
     ck_assert_int_eq(verdict(0.1, 0.3, false), SP_VERDICT_EQUAL);
     ck_assert_int_eq(verdict(0, NAN, true), SP_VERDICT_OPEN);
-    /* A perplexity beyond all numbers. */
-    ck_assert_int_eq(verdict(INFINITY, NAN, false), SP_VERDICT_OPEN);
+    /* A perplexity beyond all numbers; of the baseline, of both. */
+    ck_assert_int_eq(verdict(INFINITY, NAN, false), SP_VERDICT_WORSE);
+    ck_assert_int_eq(verdict(-INFINITY, NAN, false), SP_VERDICT_OPEN);
+    ck_assert_int_eq(verdict(NAN, NAN, false), SP_VERDICT_OPEN);
+    one.mean = INFINITY;
+    ck_assert_int_eq(sp_verdict_of(&one, 0.5, false), SP_VERDICT_OPEN);
 }
 END_TEST
 

@@ -59,6 +59,8 @@ sp_verdict sp_verdict_of(const sp_estimate *d, double margin, bool higher)
 {
     double gain = higher ? d->mean : -d->mean;
 
+    if (d->n > 1 && isinf(gain) && gain < 0)
+        return SP_VERDICT_WORSE;
     if (isnan(d->half))
         return SP_VERDICT_OPEN;
     if (gain + d->half < -margin)

@@ -28,7 +28,8 @@ typedef enum sp_verdict {
     SP_VERDICT_NONE,  /* nothing to compare */
     SP_VERDICT_EQUAL, /* the whole interval is within the margin */
     SP_VERDICT_GOOD,  /* no worse than by the margin, maybe better by more */
-    SP_VERDICT_WORSE, /* the whole interval is worse than by the margin */
+    SP_VERDICT_WORSE, /* the whole interval is worse than by the margin; or
+                         a run diverged, to a perplexity beyond all numbers */
     SP_VERDICT_OPEN   /* the interval does not tell, or there is none */
 } sp_verdict;
 
