@@ -132,6 +132,44 @@ START_TEST(a_safetensors_file_is_read)
 }
 END_TEST
 
+/* By the bits of IEEE 754; what training reads itself refuses them. */
+START_TEST(other_types_of_a_safetensors_file_are_read)
+{
+    static const uint8_t f16[] = { 0x00, 0x3e, 0x00, 0xc4 },
+                         bf16[] = { 0x40, 0x40, 0x00, 0xc0 },
+                         f64[] = { 0, 0, 0, 0, 0, 0, 0xd0, 0x3f },
+                         i32[] = { 0xfd, 0xff, 0xff, 0xff }, u8[] = { 200 },
+                         yes[] = { 1 };
+    const sp_st_tensor tensors[] = {
+        { "f16", SP_ST_F16, 1, { 2 }, f16, 0, 0 },
+        { "bf16", SP_ST_BF16, 1, { 2 }, bf16, 0, 0 },
+        { "f64", SP_ST_F64, 1, { 1 }, f64, 0, 0 },
+        { "i32", SP_ST_I32, 1, { 1 }, i32, 0, 0 },
+        { "u8", SP_ST_U8, 1, { 1 }, u8, 0, 0 },
+        { "bool", SP_ST_BOOL, 1, { 1 }, yes, 0, 0 },
+    };
+    static const float want[][2] = { { 1.5f, -4 }, { 3, -2 }, { 0.25f },
+                                     { -3 },       { 200 },   { 1 } };
+    const sp_st_content content = { tensors, 6, NULL, 0 };
+    const char *path = sp_scratch_path(folder, "types.safetensors");
+    sp_st_file *strict = NULL;
+    sp_foreign f;
+
+    ck_assert_int_eq(sp_st_write(path, &content, NULL), SP_OK);
+    ck_assert_int_eq(sp_st_open(&strict, path), SP_EFORMAT);
+    ck_assert_ptr_nonnull(strstr(sp_last_error(), "as `sprat import` does"));
+    ck_assert_int_eq(sp_foreign_open(&f, path), SP_OK);
+    for (int i = 0; i < 6; i++) {
+        const sp_st_tensor *t = &tensors[i];
+        float x[2] = { 0, 0 };
+        ck_assert_int_eq(sp_foreign_read(&f, array(&f, t->name, 1, t->dims), x),
+                         SP_OK);
+        ck_assert_mem_eq(x, want[i], sizeof x);
+    }
+    sp_foreign_close(&f);
+}
+END_TEST
+
 /* Files of other kinds are told apart. */
 START_TEST(other_files_are_refused)
 {
@@ -246,6 +284,7 @@ int main(void)
     tcase_add_test(tc, a_state_dict_is_read);
     tcase_add_test(tc, arrays_of_numpy_are_read);
     tcase_add_test(tc, a_safetensors_file_is_read);
+    tcase_add_test(tc, other_types_of_a_safetensors_file_are_read);
     tcase_add_test(tc, other_files_are_refused);
     tcase_add_test(tc, a_large_pickle_is_refused);
     tcase_add_loop_test(tc, every_truncation_is_refused, 0, 2);

@@ -15,11 +15,21 @@
 
 enum { MOST_HEADER = 1 << 22 }; /* about 40,000 tensors */
 
-static const char *const type_names[] = { "F32", "I64" };
-static const uint64_t type_bytes[] = { 4, 8 };
+static const struct {
+    const char *name;
+    uint64_t bytes;
+} types[] = {
+    [SP_ST_F32] = { "F32", 4 }, [SP_ST_I64] = { "I64", 8 },
+    [SP_ST_F16] = { "F16", 2 }, [SP_ST_BF16] = { "BF16", 2 },
+    [SP_ST_F64] = { "F64", 8 }, [SP_ST_I32] = { "I32", 4 },
+    [SP_ST_U8] = { "U8", 1 },   [SP_ST_BOOL] = { "BOOL", 1 },
+};
+
+enum { OUR_TYPES = SP_ST_I64 + 1, TYPES = sizeof types / sizeof *types };
 
 struct sp_st_file {
     int fd;
+    int types; /* how many are read, from the first */
     char *path;
     uint64_t data, size; /* where the arrays begin and end */
     sp_json_doc *header;
@@ -32,7 +42,7 @@ struct sp_st_file {
  */
 static bool bytes_of(const sp_st_tensor *t, uint64_t *bytes)
 {
-    uint64_t n = type_bytes[t->type];
+    uint64_t n = types[t->type].bytes;
     bool empty = false;
 
     for (int i = 0; i < t->ndim; i++) {
@@ -76,7 +86,7 @@ static sp_err put_tensor(sp_json *j, const char *path, const sp_st_tensor *t,
         return sp_fail(SP_EARG, "%s: tensor %s: shape out of range", path,
                        t->name);
     sp_json_open(j, t->name);
-    sp_json_text(j, "dtype", type_names[t->type]);
+    sp_json_text(j, "dtype", types[t->type].name);
     sp_json_list(j, "shape");
     for (int i = 0; i < t->ndim; i++)
         sp_json_int(j, NULL, t->dims[i]);
@@ -211,15 +221,18 @@ static sp_err read_type(const sp_st_file *f, const sp_json_value *v,
 
     if (sp_json_get_text(v, "dtype", &name) != SP_OK)
         return damaged(f, v->key, "it has no dtype");
-    for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++)
-        if (strcmp(name, type_names[i]) == 0) {
+    for (int i = 0; i < f->types; i++)
+        if (strcmp(name, types[i].name) == 0) {
             *type = (sp_st_type)i;
             return SP_OK;
         }
     return sp_fail(SP_EFORMAT,
-                   "%s: tensor %.100s has dtype %.20s; only F32 and I64 are "
-                   "read: convert it",
-                   f->path, v->key, name);
+                   "%s: tensor %.100s has dtype %.20s; only %s are read: "
+                   "convert it%s",
+                   f->path, v->key, name,
+                   f->types == TYPES ? "F16, BF16, F32, F64, I32, I64, U8, BOOL"
+                                     : "F32 and I64",
+                   f->types == TYPES ? "" : ", as `sprat import` does");
 }
 
 /* One entry of the header, with offsets still counted from the data. */
@@ -359,7 +372,7 @@ static sp_err read_header(sp_st_file *f)
     return e;
 }
 
-sp_err sp_st_open(sp_st_file **out, const char *path)
+static sp_err open_file(sp_st_file **out, const char *path, int count)
 {
     sp_st_file *f = calloc(1, sizeof *f);
     sp_err e;
@@ -367,6 +380,7 @@ sp_err sp_st_open(sp_st_file **out, const char *path)
     if (!f)
         return sp_fail(SP_ENOMEM, "out of memory for reading %s", path);
     f->fd = -1;
+    f->types = count;
     f->path = sp_copy(path, strlen(path));
     e = f->path ? sp_file_open(path, &f->fd, &f->size)
                 : sp_fail(SP_ENOMEM, "out of memory for reading %s", path);
@@ -379,6 +393,16 @@ sp_err sp_st_open(sp_st_file **out, const char *path)
     else
         *out = f;
     return e;
+}
+
+sp_err sp_st_open(sp_st_file **out, const char *path)
+{
+    return open_file(out, path, OUR_TYPES);
+}
+
+sp_err sp_st_open_any(sp_st_file **out, const char *path)
+{
+    return open_file(out, path, TYPES);
 }
 
 void sp_st_close(sp_st_file *f)
@@ -425,7 +449,7 @@ sp_err sp_st_read(const sp_st_file *f, const sp_st_tensor *t, void *out)
 /* "F32 [2, 3]" */
 static void put_shape(sp_text *out, const sp_st_tensor *t)
 {
-    sp_text_add(out, "%s [", type_names[t->type]);
+    sp_text_add(out, "%s [", types[t->type].name);
     for (int i = 0; i < t->ndim; i++)
         sp_text_add(out, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
     sp_text_add(out, "]");

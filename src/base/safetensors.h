@@ -8,8 +8,8 @@
  *
  * Source: the format's description at
  *         https://github.com/huggingface/safetensors
- * Differs: only the types F32 and I64; read and written on little-endian
- *          machines only.
+ * Differs: only some types, and only F32 and I64 where nothing else is asked
+ *          for; read and written on little-endian machines only.
  */
 #ifndef SPRAT_BASE_SAFETENSORS_H
 #define SPRAT_BASE_SAFETENSORS_H
@@ -22,7 +22,16 @@
 
 enum { SP_ST_DIMS = 8 };
 
-typedef enum sp_st_type { SP_ST_F32, SP_ST_I64 } sp_st_type;
+typedef enum sp_st_type {
+    SP_ST_F32,
+    SP_ST_I64,
+    SP_ST_F16, /* this and those below: sp_st_open_any() alone */
+    SP_ST_BF16,
+    SP_ST_F64,
+    SP_ST_I32,
+    SP_ST_U8,
+    SP_ST_BOOL
+} sp_st_type;
 
 /* One array. `dims` may be empty (ndim 0: a single number) and hold zeros. */
 typedef struct sp_st_tensor {
@@ -69,6 +78,9 @@ typedef struct sp_st_file sp_st_file;
  * than F32 and I64, spans that do not fit their shape or leave gaps; SP_ENOMEM.
  */
 SP_MUST sp_err sp_st_open(sp_st_file **f, const char *path);
+
+/* The same for a file of another program, which may hold all sp_st_type. */
+SP_MUST sp_err sp_st_open_any(sp_st_file **f, const char *path);
 void sp_st_close(sp_st_file *f);
 
 /* The i-th tensor, in the order of the data, or NULL past the last; the one of

@@ -221,22 +221,25 @@ static sp_err list_archive(sp_foreign *f, const uint8_t *bytes, size_t size)
 
 static sp_err list_safetensors(sp_foreign *f)
 {
-    static const char *const numpy[] = {
-        [SP_ST_F32] = "<f4", [SP_ST_I64] = "<i8"
+    static const char *const storages[] = {
+        [SP_ST_F32] = "FloatStorage",  [SP_ST_I64] = "LongStorage",
+        [SP_ST_F16] = "HalfStorage",   [SP_ST_BF16] = "BFloat16Storage",
+        [SP_ST_F64] = "DoubleStorage", [SP_ST_I32] = "IntStorage",
+        [SP_ST_U8] = "ByteStorage",    [SP_ST_BOOL] = "BoolStorage",
     };
     const sp_st_tensor *t;
     size_t count = 0;
     int64_t numbers;
 
     f->kind = "safetensors file";
-    SP_TRY(sp_st_open(&f->file, f->path));
+    SP_TRY(sp_st_open_any(&f->file, f->path));
     while (sp_st_at(f->file, count))
         count++;
     SP_TRY(make_room(f, count));
     for (; (t = sp_st_at(f->file, f->count)); f->count++) {
         sp_foreign_array *a = &f->arrays[f->count];
         *a = (sp_foreign_array){ .name = t->name,
-                                 .type = sp_numeric_numpy(numpy[t->type]),
+                                 .type = sp_numeric_storage(storages[t->type]),
                                  .ndim = t->ndim,
                                  .tensor = t };
         memcpy(a->dims, t->dims, sizeof t->dims);
