@@ -148,8 +148,11 @@ YAML
   said err 'theirs: holds a table.md'
   expect 2 t.yaml --run theirs --report
   [ "$(cat theirs/table.md)" = mine ] || fault "a file was replaced"
-  # Another run in a cell's place.
+  # Another run in a cell's place, and in the table's.
   "$sprat" train tiny.yaml --run T/dense/seed-1 >out 2>err
+  expect 2 t.yaml --run T/dense/seed-1
+  said err 'T/dense/seed-1: is the folder of a run, which a table'
+  [ ! -e T/dense/seed-1/dense ] || fault "trained within a run"
   expect 2 t.yaml --run T
   said err 'T/dense/seed-1: is a run of another configuration: data.train is'
   [ ! -e T/dense/seed-2 ] || fault "trained beside a run that is not its own"

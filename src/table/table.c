@@ -47,17 +47,32 @@ static const struct file {
 
 enum { FILES = sizeof files / sizeof *files };
 
-/* Nobody's files are replaced: a folder that a table has is marked by its lock.
- */
+/* Whether the table's folder has a file of that name. */
+static sp_err find_file(const sp_queue *q, const char *name, bool *there)
+{
+    char *path = sp_path(q->folder, "%s", name);
+
+    if (!path)
+        return sp_fail(SP_ENOMEM, "out of memory");
+    *there = access(path, F_OK) == 0;
+    free(path);
+    return SP_OK;
+}
+
+/* Nobody's files are replaced: a folder that a table has is marked by its lock,
+ * as that of a run is. */
 static sp_err check_own(const sp_queue *q, const char *lock)
 {
-    for (size_t i = 0; i < FILES && access(lock, F_OK) != 0; i++) {
-        char *path = sp_path(q->folder, "%s", files[i].name);
-        bool there = path && access(path, F_OK) == 0;
+    bool there = false;
 
-        free(path);
-        if (!path)
-            return sp_fail(SP_ENOMEM, "out of memory");
+    SP_TRY(find_file(q, "config.yaml", &there));
+    if (there)
+        return sp_fail(SP_EARG,
+                       "%s: is the folder of a run, which a table of runs "
+                       "cannot be in: give another --run",
+                       q->folder);
+    for (size_t i = 0; i < FILES && access(lock, F_OK) != 0; i++) {
+        SP_TRY(find_file(q, files[i].name, &there));
         if (there)
             return sp_fail(SP_EARG,
                            "%s: holds a %s, and without a file .lock it is not "
