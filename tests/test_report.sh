@@ -86,11 +86,11 @@ refuses() {
   expect 2 "$sprat" report empty
   said err 'empty: no run in it'
   expect 2 "$sprat" report T -o nowhere/a.html
+  said err 'nowhere/a.html'
   cp T/base/seed-3/metrics.jsonl before
   expect 2 "$sprat" report T -o T/base/seed-3/metrics.jsonl
   said err 'metrics.jsonl is of the run'
   cmp -s before T/base/seed-3/metrics.jsonl || fault "a run was written over"
-  said err 'nowhere/a.html'
   cp -r T/killed garbage
   echo rubbish >>garbage/metrics.jsonl
   expect 2 "$sprat" report garbage
