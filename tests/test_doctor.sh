@@ -86,8 +86,15 @@ if [ "$mpi" = true ]; then
   chmod +x bin/mpirun
   path=$work/bin:$PATH doctor 1
   said out '^problem +launcher +mpirun -n 2 failed: no slots here$'
+  printf '#!/bin/sh\nexit 3\n' >bin/mpirun
+  path=$work/bin:$PATH doctor 1
+  said out '^problem +launcher +mpirun -n 2 failed: it says nothing$'
   path=$work/empty doctor 0
   said out '^note +launcher +there is no mpirun'
+
+  echo "Started by one that ignores the ends of children"
+  (trap '' CHLD; "$sprat" doctor) >out 2>err </dev/null || fault "status $?"
+  said out 'launcher +mpirun -n 2: both ranks met'
 
   echo "Ranks"
   timeout 120 mpirun -n 3 "$sprat" doctor >out 2>err || fault "status $?"

@@ -52,6 +52,8 @@ static void prepare(void)
 
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         setenv(settings[i][0], settings[i][1], 1);
+    /* Who started this may ignore it; then no child would tell its status. */
+    signal(SIGCHLD, SIG_DFL);
 }
 
 /* Start it in a process group of its own; *out is the end of a pipe that gets
@@ -110,18 +112,27 @@ static bool listen_to(int out, char text[TAKEN])
     return false;
 }
 
-/* mpirun passes the first signal on; the second ends what is left. */
-static int end(pid_t child, bool late)
+/* Wait for a child until then; it may live on after its last word. */
+static bool has_ended(pid_t child, double then, int *status)
 {
-    int status = -1;
-
-    if (late) {
-        kill(-child, SIGTERM);
-        nanosleep(&(struct timespec){ .tv_sec = 3 }, NULL);
-        kill(-child, SIGKILL);
+    *status = -1;
+    while (waitpid(child, status, WNOHANG) == 0) {
+        if (sp_now() > then)
+            return false;
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
     }
+    return true;
+}
+
+/* mpirun passes the first signal on; the second ends what is left. */
+static void end(pid_t child)
+{
+    int status;
+
+    kill(-child, SIGTERM);
+    nanosleep(&(struct timespec){ .tv_sec = 3 }, NULL);
+    kill(-child, SIGKILL);
     waitpid(child, &status, 0);
-    return status;
 }
 
 /* The first line of what ranks that failed have said that tells why: findings
@@ -164,9 +175,10 @@ static void try_ranks(sp_doctor *d, const char *launcher)
                  "%s cannot be started: %s", launcher, strerror(status));
         return;
     }
-    done = listen_to(out, text);
+    done = listen_to(out, text) && has_ended(child, begin + PATIENCE, &status);
     close(out);
-    status = end(child, !done);
+    if (!done)
+        end(child);
     if (done && status == 0) {
         sp_found(d, SP_FINE, "launcher", NULL,
                  "%s -n 2: both ranks met and have the same sum (%.1f s)",
@@ -177,7 +189,8 @@ static void try_ranks(sp_doctor *d, const char *launcher)
     sp_found(d, SP_PROBLEM, "launcher",
              "run `mpirun -n 2 sprat doctor` to see all it says; is it of the "
              "MPI that Sprat was built with? docs/clusters.md tells more",
-             done ? "%s -n 2 failed: %s" : "%s -n 2 hangs: %s", launcher, text);
+             done ? "%s -n 2 failed: %s" : "%s -n 2 hangs: %s", launcher,
+             *text ? text : "it says nothing");
 }
 
 static void root(sp_doctor *d)
