@@ -21,25 +21,11 @@ static float *random_floats(size_t count, uint32_t seed)
     return p;
 }
 
-static sp_conv_shape layer(int in, int out)
-{
-    return (sp_conv_shape){ .h = 1,
-                            .w = 1,
-                            .cin = in,
-                            .oh = 1,
-                            .ow = 1,
-                            .cout = out,
-                            .kh = 1,
-                            .kw = 1,
-                            .stride = 1,
-                            .groups = 1 };
-}
-
 /* dw of a layer, with room for as many rows as there may be. */
 static float *weights(const sp_conv_how *how, int out, int n, const float *x,
                       const float *dy, float beta)
 {
-    sp_conv_shape s = layer(IN, out);
+    sp_conv_shape s = sp_linear_shape(IN, out);
     size_t bytes = sp_conv_scratch(how, &s, MOST_ROWS, SP_BACKWARD_WEIGHT);
     void *scratch = aligned_alloc(SP_ALIGN, (bytes / SP_ALIGN + 1) * SP_ALIGN);
     float *dw = random_floats((size_t)IN * (size_t)out, 3);
@@ -55,7 +41,7 @@ static float *weights(const sp_conv_how *how, int out, int n, const float *x,
 
 static bool is_wide(int out, int n)
 {
-    sp_conv_shape s = layer(IN, out);
+    sp_conv_shape s = sp_linear_shape(IN, out);
     sp_conv_form f = sp_conv_simplify(&s, n);
 
     return sp_rows_pay(&f);
