@@ -3,7 +3,7 @@
 #include "kernels/table.h"
 
 /* Floats a thread takes at a time. */
-enum { GRAIN = 16384 };
+enum { GRAIN = 16384, LANES = 8 };
 
 typedef struct job {
     const sp_row_loops *loops;
@@ -74,6 +74,21 @@ void sp_accumulate(const sp_run *r, size_t n, const float *x, float *y,
     if (x == y && beta == 0.0f)
         return;
     sp_parallel_for(r->threads, n, GRAIN, accumulate_part, &j);
+}
+
+double sp_sum_squares(const float *x, size_t n)
+{
+    double lane[LANES] = { 0 }, sum = 0;
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES)
+        for (size_t l = 0; l < LANES; l++)
+            lane[l] += (double)x[i + l] * (double)x[i + l];
+    for (; i < n; i++)
+        lane[0] += (double)x[i] * (double)x[i];
+    for (size_t l = 0; l < LANES; l++)
+        sum += lane[l];
+    return sum;
 }
 
 void sp_softmax_sums(const sp_kernels *k, size_t n, const float *x, float *max,

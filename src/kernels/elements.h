@@ -22,6 +22,11 @@ void sp_add_forward(const sp_run *r, size_t n, const float *a, const float *b,
 void sp_accumulate(const sp_run *r, size_t n, const float *x, float *y,
                    float beta);
 
+/* The sum of squares of n numbers, by this thread alone, in lanes that do not
+ * wait for each other: their order of adding is part of the result. In double
+ * no square of a float overflows. */
+double sp_sum_squares(const float *x, size_t n);
+
 /* One row of n logits: its largest, the sum of e^(x - max), and (total not
  * NULL) the sum of x - max. */
 void sp_softmax_sums(const sp_kernels *k, size_t n, const float *x, float *max,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/elements.h"
 #include "kernels/split.h"
 
 /* A product of factors: `count` blocks of rows, each with its own. */
@@ -66,15 +67,6 @@ static sp_factored block_at(const product *b, int i)
     return f;
 }
 
-static double squares_of(const float *x, size_t n)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)x[i];
-    return sum;
-}
-
 sp_err sp_factors_check(const sp_param *whole, const sp_param *u)
 {
     const sp_param *v = u->other;
@@ -101,7 +93,7 @@ sp_err sp_factorize(const sp_param *whole, sp_param *u, double *lost)
     for (int i = 0; i < b.count; i++) {
         sp_factored f = block_at(&b, i);
         const float *w = whole->value + (size_t)i * whole_step(&f);
-        double squares = squares_of(w, whole_step(&f)), share;
+        double squares = sp_sum_squares(w, whole_step(&f)), share;
 
         SP_TRY(sp_matrix_split(w, &f, &share));
         all += squares;

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/elements.h"
 #include "sprat/op.h"
 
 /* Floats in a part: large enough to drown the cost of handing it to a thread,
  * small enough that every network has many. */
-enum { GRAIN = 16384, LANES = 8 };
+enum { GRAIN = 16384 };
 
 /* A stretch of one parameter, the unit of work. */
 typedef struct part {
@@ -147,23 +148,6 @@ const sp_optimizer *sp_optim_rule(const sp_optim *o) { return o->args.rule; }
 
 /* ---- Gradient norm ------------------------------------------------------- */
 
-/* Lanes that do not wait for each other; their order of adding is part of the
- * result. In double no square of a float overflows. */
-static double sum_of_squares(const float *x, size_t n)
-{
-    double lane[LANES] = { 0 }, sum = 0;
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (size_t l = 0; l < LANES; l++)
-            lane[l] += (double)x[i + l] * (double)x[i + l];
-    for (; i < n; i++)
-        lane[0] += (double)x[i] * (double)x[i];
-    for (size_t l = 0; l < LANES; l++)
-        sum += lane[l];
-    return sum;
-}
-
 static void sum_parts(void *arg, size_t begin, size_t end)
 {
     const sp_optim *o = arg;
@@ -171,7 +155,7 @@ static void sum_parts(void *arg, size_t begin, size_t end)
 
     for (size_t i = begin; i < end; i++)
         o->sums[i] =
-            sum_of_squares(grads + o->parts[i].begin, o->parts[i].count);
+            sp_sum_squares(grads + o->parts[i].begin, o->parts[i].count);
 }
 
 double sp_optim_norm(const sp_optim *o)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dist/agree.h"
+#include "kernels/elements.h"
 #include "nn/factorize.h"
 
 const sp_param *sp_switch_source(const sp_params *full, const sp_param *p)
@@ -75,15 +76,6 @@ typedef struct layer {
     const sp_param *old, *p; /* of each */
 } layer;
 
-static double squares_of(const float *x, size_t n)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)x[i];
-    return sum;
-}
-
 /* There is no place for it: what takes the parameter's place travels dense. */
 static void tell_dropped(const layer *l, const array *a, sp_text *told)
 {
@@ -104,7 +96,7 @@ static sp_err carry_one(const layer *l, int i, unsent *sum, sp_text *told)
                                : cfg->at_switch != SP_AT_SWITCH_PROJECT))
         return SP_OK;
     if (a.unsent)
-        squares = squares_of(a.values, l->old->count);
+        squares = sp_sum_squares(a.values, l->old->count);
     u = kept(l->low, l->p, i);
     if (l->p->other)
         v = kept(l->low, l->p->other, i);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "kernels/elements.h"
 #include "train/lines.h"
 
 /* ---- The file ------------------------------------------------------------ */
@@ -131,20 +132,6 @@ sp_err sp_tensors_begin(sp_tensors *t, const sp_session *s, int64_t step)
     return SP_OK;
 }
 
-/* The sum of squares, in four parts that do not wait for each other. */
-static double squares(const float *x, size_t n)
-{
-    double sum[4] = { 0 };
-    size_t i = 0;
-
-    for (; i + 4 <= n; i += 4)
-        for (size_t k = 0; k < 4; k++)
-            sum[k] += (double)x[i + k] * (double)x[i + k];
-    for (; i < n; i++)
-        sum[0] += (double)x[i] * (double)x[i];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
 static double zero_share(const float *x, size_t n)
 {
     size_t zeros = 0;
@@ -162,7 +149,7 @@ static double weight_norm(const sp_tensors *t, const sp_session *s,
                           const sp_param *p, double steps)
 {
     (void)t, (void)s, (void)steps;
-    return sqrt(squares(p->value, p->count));
+    return sqrt(sp_sum_squares(p->value, p->count));
 }
 
 /* A process that has only evaluated the epoch has seen no gradient. */
