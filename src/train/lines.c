@@ -121,19 +121,17 @@ sp_err sp_lines_put(FILE *file, const char *path, const void *bytes, size_t n)
     return SP_OK;
 }
 
-sp_err sp_lines_append(FILE *file, const char *path, sp_json *j)
+sp_err sp_lines_append(FILE *file, const char *path, const sp_json *j)
 {
     sp_text line = { 0 };
     const char *text;
-    sp_err e = sp_json_finish(j, &text);
+    sp_err e;
 
-    if (e == SP_OK) {
-        sp_text_add(&line, "%s\n", text);
-        e = sp_text_check(&line);
-    }
+    SP_TRY(sp_json_finish(j, &text));
+    sp_text_add(&line, "%s\n", text);
+    e = sp_text_check(&line);
     if (e == SP_OK)
         e = sp_lines_put(file, path, line.bytes, line.size);
     sp_text_free(&line);
-    sp_json_free(j);
     return e;
 }

@@ -41,7 +41,7 @@ SP_MUST sp_err sp_lines_cut(const char *path, const sp_train_state *at);
 SP_MUST sp_err sp_lines_put(FILE *file, const char *path, const void *bytes,
                             size_t n);
 
-/* Append a finished object as a line; frees it. Errors: SP_EIO, SP_ENOMEM. */
-SP_MUST sp_err sp_lines_append(FILE *file, const char *path, sp_json *j);
+/* Append a finished object as a line. Errors: SP_EIO, SP_ENOMEM. */
+SP_MUST sp_err sp_lines_append(FILE *file, const char *path, const sp_json *j);
 
 #endif

@@ -76,21 +76,15 @@ const char *sp_metrics_key(const char *kind, int i)
 static sp_err append(sp_metrics *m, sp_json *j)
 {
     const char *text;
-    sp_text line = { 0 };
     sp_err e;
 
     sp_json_number(j, SP_WALL_TIME, floor(1e3 * sp_time_of_day()) / 1e3);
     sp_json_close(j);
-    e = sp_json_finish(j, &text);
-    if (e == SP_OK) {
-        sp_text_add(&line, "%s\n", text);
-        e = sp_text_check(&line);
-    }
+    e = sp_lines_append(m->metrics, m->metrics_path, j);
     if (e == SP_OK)
-        e = sp_lines_put(m->metrics, m->metrics_path, line.bytes, line.size);
+        e = sp_json_finish(j, &text);
     if (e == SP_OK)
-        e = sp_sinks_line(&m->sinks, line.bytes);
-    sp_text_free(&line);
+        e = sp_sinks_line(&m->sinks, text);
     sp_json_free(j);
     return e;
 }
@@ -151,6 +145,7 @@ sp_err sp_metrics_times(sp_metrics *m, const sp_time_line *line)
 sp_err sp_metrics_hash(sp_metrics *m, int64_t step, const char hex[SP_HASH_HEX])
 {
     sp_json j = { 0 };
+    sp_err e;
 
     if (!m->hashes)
         return SP_OK;
@@ -158,7 +153,9 @@ sp_err sp_metrics_hash(sp_metrics *m, int64_t step, const char hex[SP_HASH_HEX])
     sp_json_int(&j, "step", step);
     sp_json_text(&j, "hash", hex);
     sp_json_close(&j);
-    return sp_lines_append(m->hashes, m->hashes_path, &j);
+    e = sp_lines_append(m->hashes, m->hashes_path, &j);
+    sp_json_free(&j);
+    return e;
 }
 
 void sp_params_hash(const sp_params *p, char hex[SP_HASH_HEX])

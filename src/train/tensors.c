@@ -210,16 +210,14 @@ static sp_err put_names(sp_tensors *t, const sp_session *s)
 
     write_names(&j, s);
     e = sp_json_finish(&j, &text);
-    if (e != SP_OK || (t->names && strcmp(text, t->names) == 0)) {
-        sp_json_free(&j);
-        return e;
+    if (e == SP_OK && !(t->names && strcmp(text, t->names) == 0)) {
+        free(t->names);
+        t->names = sp_copy(text, strlen(text));
+        e = t->names ? sp_lines_append(t->file, t->path, &j)
+                     : sp_fail(SP_ENOMEM, "out of memory");
     }
-    free(t->names);
-    t->names = sp_copy(text, strlen(text));
-    if (t->names)
-        return sp_lines_append(t->file, t->path, &j);
     sp_json_free(&j);
-    return sp_fail(SP_ENOMEM, "out of memory");
+    return e;
 }
 
 sp_err sp_tensors_epoch(sp_tensors *t, const sp_session *s,
@@ -228,6 +226,7 @@ sp_err sp_tensors_epoch(sp_tensors *t, const sp_session *s,
     double steps = line->step - (double)t->step;
     sp_json j = { 0 };
     const sp_param *p;
+    sp_err e;
 
     if (!t->file)
         return SP_OK;
@@ -245,5 +244,7 @@ sp_err sp_tensors_epoch(sp_tensors *t, const sp_session *s,
         sp_json_close(&j);
     }
     sp_json_close(&j);
-    return sp_lines_append(t->file, t->path, &j);
+    e = sp_lines_append(t->file, t->path, &j);
+    sp_json_free(&j);
+    return e;
 }
