@@ -199,12 +199,11 @@ sp_err sp_dir_remove(const char *path)
 
 sp_err sp_dir_withdraw(const char *path, sp_err e)
 {
-    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    char *text = sp_error_keep();
+    sp_err removed = sp_dir_remove(path);
 
-    if (sp_dir_remove(path) != SP_OK && text)
-        sp_fail(e, "%s", text);
-    free(text);
-    return e;
+    (void)removed;
+    return sp_error_restore(e, text);
 }
 
 sp_err sp_rename_synced(const char *from, const char *to)

@@ -217,3 +217,16 @@ char *sp_copy(const char *text, size_t n)
     }
     return copy;
 }
+
+char *sp_error_keep(void)
+{
+    return sp_copy(sp_last_error(), strlen(sp_last_error()));
+}
+
+sp_err sp_error_restore(sp_err e, char *kept)
+{
+    if (kept)
+        sp_fail(e, "%s", kept);
+    free(kept);
+    return e;
+}

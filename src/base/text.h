@@ -57,4 +57,12 @@ bool sp_ends_with(const char *text, const char *end);
 /* A copy of the first n bytes of a string. NULL: out of memory. */
 char *sp_copy(const char *text, size_t n);
 
+/* A copy of sp_last_error(), which what follows may replace; NULL: out of
+ * memory. */
+char *sp_error_keep(void);
+
+/* Make it the last error again, and free it; with NULL nothing can be done.
+ * Returns `e`. */
+sp_err sp_error_restore(sp_err e, char *kept);
+
 #endif

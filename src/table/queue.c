@@ -108,7 +108,7 @@ static sp_err perform(sp_queue *q, const sp_registry *r, const task *t,
     if (e != SP_OK && e != SP_ESTOPPED &&
         (!job.started || !sp_agreed(q->opt->comm)))
         return e;
-    reason = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    reason = sp_error_keep();
     if (!reason)
         looked = sp_fail(SP_ENOMEM, "out of memory");
     else if (sp_comm_rank(q->opt->comm) == 0)

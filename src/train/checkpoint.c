@@ -173,7 +173,7 @@ static sp_err complete(saving *w)
 /* Remove a half-written folder without losing the text of what went wrong. */
 static sp_err give_up(const saving *w, sp_err e)
 {
-    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    char *text = sp_error_keep();
     bool removed =
         w->rank > 0 || !w->temporary || sp_dir_remove(w->temporary) == SP_OK;
 

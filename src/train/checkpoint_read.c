@@ -18,7 +18,7 @@ static sp_err no_memory(void) { return sp_fail(SP_ENOMEM, "out of memory"); }
 static sp_err offer(sp_err e, const char *run, const char *folder,
                     const char *offered)
 {
-    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    char *text = sp_error_keep();
     char *other = sp_rotate_other(run, folder);
 
     if (text && other)

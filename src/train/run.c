@@ -250,7 +250,7 @@ static sp_err keep_machine(sp_trainer *t, sp_config *c, const sp_checkpoint *p)
 static sp_err explain(const sp_config *c, const sp_checkpoint *p,
                       sp_session_opt opt, sp_err e)
 {
-    char *text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    char *text = sp_error_keep();
     sp_err other = SP_OK;
     sp_session s;
 
@@ -260,10 +260,10 @@ static sp_err explain(const sp_config *c, const sp_checkpoint *p,
         other = sp_agree(opt.comm, sp_checkpoint_compare(p, s.params));
         sp_session_close(&s);
     }
-    if (other == SP_OK && text)
-        sp_fail(e, "%s", text);
+    if (other == SP_OK)
+        return sp_error_restore(e, text);
     free(text);
-    return other == SP_OK ? e : other;
+    return other;
 }
 
 /* The session that the checkpoint is of. */

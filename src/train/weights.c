@@ -93,7 +93,7 @@ sp_err sp_weights_init(const char *path, sp_params *p, bool low)
 
     if (e != SP_EFORMAT)
         return e;
-    text = sp_copy(sp_last_error(), strlen(sp_last_error()));
+    text = sp_error_keep();
     if (text && sp_st_open(&f, path) != SP_OK)
         sp_fail(e,
                 "%s; of .npz, .pth and others' files `sprat import` makes what "
