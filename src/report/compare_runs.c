@@ -7,7 +7,6 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "report/compare.h"
-#include "report/lines.h"
 
 static bool same(double a, double b)
 {
@@ -195,19 +194,6 @@ static sp_err take_hash(void *list, const sp_line *line)
     return sp_text_check(list);
 }
 
-static sp_err read_hashes(sp_run_record *r, sp_text *list)
-{
-    char *path = sp_path(r->path, "hashes.jsonl");
-    bool torn = false;
-    sp_err e = path ? sp_run_lines(path, take_hash, list, &torn)
-                    : sp_fail(SP_ENOMEM, "out of memory");
-
-    if (e == SP_OK && torn)
-        sp_run_note(r, "%s: the last line is cut off and was left out", path);
-    free(path);
-    return e;
-}
-
 /* Steps rise in both lists. */
 static void match_hashes(sp_run_comparison *c, const sp_text lists[2])
 {
@@ -239,7 +225,7 @@ static sp_err compare_hashes(sp_run_comparison *c)
 
     c->same_through = c->differ_at = NAN;
     for (int k = 0; k < 2 && e == SP_OK; k++)
-        e = read_hashes(&c->run[k], &lists[k]);
+        e = sp_run_read_lines(&c->run[k], "hashes.jsonl", take_hash, &lists[k]);
     if (e == SP_OK)
         match_hashes(c, lists);
     sp_text_free(&lists[0]);

@@ -37,6 +37,21 @@ void sp_run_note(sp_run_record *r, const char *fmt, ...)
     sp_text_put(&r->notes, "\n", 1);
 }
 
+sp_err sp_run_read_lines(sp_run_record *r, const char *name,
+                         sp_err (*each)(void *arg, const sp_line *line),
+                         void *arg)
+{
+    char *path = sp_path(r->path, "%s", name);
+    bool torn = false;
+    sp_err e = path ? sp_run_lines(path, each, arg, &torn)
+                    : sp_fail(SP_ENOMEM, "out of memory");
+
+    if (e == SP_OK && torn)
+        sp_run_note(r, "%s: the last line is cut off and was left out", path);
+    free(path);
+    return e;
+}
+
 static sp_err read_result(sp_run_record *r)
 {
     char *path = sp_path(r->path, "result.json");

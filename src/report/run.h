@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "report/lines.h"
 #include "sprat/base.h"
 
 /* What is drawn over time, as the lines of metrics.jsonl name it. */
@@ -131,6 +132,12 @@ SP_MUST sp_err sp_run_read_metrics(sp_run_record *r);
 SP_MUST sp_err sp_run_read_config(sp_run_record *r);
 SP_MUST sp_err sp_run_read_log(sp_run_record *r);
 SP_MUST sp_err sp_run_read_tensors(sp_run_record *r);
+
+/* Call `each` with every line of a file in the run's folder, as sp_run_lines()
+ * does. That the last one was cut off becomes a note. */
+SP_MUST sp_err sp_run_read_lines(sp_run_record *r, const char *name,
+                                 sp_err (*each)(void *arg, const sp_line *line),
+                                 void *arg);
 
 /* Append one line to the notes. */
 void sp_run_note(sp_run_record *r, const char *fmt, ...) SP_PRINTF(2, 3);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/files.h"
-#include "report/lines.h"
 #include "report/run.h"
 
 enum { MOST_MANIFEST = 1 << 24 };
@@ -104,12 +103,9 @@ static sp_err read_batches(sp_run_record *r)
 sp_err sp_run_read_metrics(sp_run_record *r)
 {
     char *path = sp_path(r->path, "metrics.jsonl");
-    bool torn = false;
-    sp_err e = path ? sp_run_lines(path, take_line, r, &torn)
+    sp_err e = path ? sp_run_read_lines(r, "metrics.jsonl", take_line, r)
                     : sp_fail(SP_ENOMEM, "out of memory");
 
-    if (e == SP_OK && torn)
-        sp_run_note(r, "%s: the last line is cut off and was left out", path);
     if (e == SP_OK && !sp_is_file(path))
         sp_run_note(r, "%s: is not there: no curves", path);
     if (e == SP_OK && isnan(r->batches))

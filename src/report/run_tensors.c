@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/files.h"
-#include "report/lines.h"
 #include "report/run.h"
 
 enum { MOST_TENSORS = 4096 };
@@ -131,18 +129,13 @@ static sp_err take_line(void *arg, const sp_line *line)
 
 sp_err sp_run_read_tensors(sp_run_record *r)
 {
-    char *path = sp_path(r->path, "tensors.jsonl");
     names *n = calloc(1, sizeof *n);
-    bool torn = false;
-    sp_err e = path && n ? SP_OK : sp_fail(SP_ENOMEM, "out of memory");
+    sp_err e;
 
-    if (e == SP_OK) {
-        n->run = r;
-        e = sp_run_lines(path, take_line, n, &torn);
-    }
-    if (e == SP_OK && torn)
-        sp_run_note(r, "%s: the last line is cut off and was left out", path);
+    if (!n)
+        return sp_fail(SP_ENOMEM, "out of memory");
+    n->run = r;
+    e = sp_run_read_lines(r, "tensors.jsonl", take_line, n);
     free(n);
-    free(path);
     return e;
 }
