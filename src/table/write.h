@@ -29,11 +29,21 @@ void sp_put_count(sp_text *out, double x);
 /* A score with the digits that its kind has; nothing for NAN. */
 void sp_put_score(sp_text *out, const sp_table *t, double x, bool sign);
 
-/* "146", "1.85"; nothing for NAN. */
-void sp_put_ratio(sp_text *out, double x);
-
 /* "equal within 0.5", "worse (2 of 3 pairs)", "open (1 pair)". */
 void sp_put_verdict(sp_text *out, const sp_table *t, const sp_row_summary *s);
+
+/* What a form of table sets around numbers. */
+typedef struct sp_marks {
+    const char *between;      /* columns */
+    const char *open, *close; /* an estimate */
+    const char *plus_minus;
+} sp_marks;
+
+/* The columns behind a row's name and number of seeds, up to its parameters,
+ * each with marks->between before it: the score, the paper's value, the
+ * difference and the verdict where the table has them, bytes and ratios. */
+void sp_put_columns(sp_text *out, const sp_table *t, const sp_row_summary *s,
+                    const sp_marks *marks);
 
 /* What the numbers are, in plain words and without line ends. */
 void sp_put_legend(sp_text *out, const sp_table *t);

@@ -1,22 +1,10 @@
 /* A table in LaTeX. */
-#include <math.h>
-
 #include "table/quote.h"
 #include "table/write.h"
 
-static void put_estimate(sp_text *out, const sp_table *t, const sp_estimate *e,
-                         bool sign)
-{
-    if (isnan(e->mean))
-        return;
-    sp_text_add(out, "$");
-    sp_put_score(out, t, e->mean, sign);
-    if (!isnan(e->half)) {
-        sp_text_add(out, " \\pm ");
-        sp_put_score(out, t, e->half, false);
-    }
-    sp_text_add(out, "$");
-}
+static const sp_marks marks = {
+    .between = " & ", .open = "$", .close = "$", .plus_minus = " \\pm "
+};
 
 static void put_head(sp_text *out, const sp_table *t)
 {
@@ -36,28 +24,8 @@ static void put_head(sp_text *out, const sp_table *t)
 static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
 {
     sp_quote_latex(out, s->row->name);
-    sp_text_add(out, " & %d & ", s->done);
-    put_estimate(out, t, &s->value, false);
-    sp_text_add(out, " & ");
-    if (t->published) {
-        sp_put_score(out, t, s->row->paper, false);
-        sp_text_add(out, " & ");
-    }
-    if (t->compared) {
-        put_estimate(out, t, &s->difference, true);
-        sp_text_add(out, " & ");
-    }
-    if (t->margin > 0) {
-        sp_put_verdict(out, t, s);
-        sp_text_add(out, " & ");
-    }
-    sp_put_count(out, s->packet_bytes);
-    sp_text_add(out, " & ");
-    sp_put_ratio(out, s->ratio);
-    sp_text_add(out, " & ");
-    sp_put_ratio(out, s->run_ratio);
-    sp_text_add(out, " & ");
-    sp_put_count(out, s->params);
+    sp_text_add(out, " & %d", s->done);
+    sp_put_columns(out, t, s, &marks);
     sp_text_add(out, " \\\\\n");
 }
 

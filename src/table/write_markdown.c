@@ -5,15 +5,9 @@
 #include "table/write.h"
 #include "train/console.h"
 
-static void put_estimate(sp_text *out, const sp_table *t, const sp_estimate *e,
-                         bool sign)
-{
-    sp_put_score(out, t, e->mean, sign);
-    if (!isnan(e->half)) {
-        sp_text_add(out, " ± ");
-        sp_put_score(out, t, e->half, false);
-    }
-}
+static const sp_marks marks = {
+    .between = " | ", .open = "", .close = "", .plus_minus = " ± "
+};
 
 static void put_n(sp_text *out, const sp_row_summary *s)
 {
@@ -45,28 +39,7 @@ static void put_row(sp_text *out, const sp_table *t, const sp_row_summary *s)
     sp_quote_markdown(out, s->row->name);
     sp_text_add(out, " | ");
     put_n(out, s);
-    sp_text_add(out, " | ");
-    put_estimate(out, t, &s->value, false);
-    if (t->published) {
-        sp_text_add(out, " | ");
-        sp_put_score(out, t, s->row->paper, false);
-    }
-    if (t->compared) {
-        sp_text_add(out, " | ");
-        put_estimate(out, t, &s->difference, true);
-    }
-    if (t->margin > 0) {
-        sp_text_add(out, " | ");
-        sp_put_verdict(out, t, s);
-    }
-    sp_text_add(out, " | ");
-    sp_put_count(out, s->packet_bytes);
-    sp_text_add(out, " | ");
-    sp_put_ratio(out, s->ratio);
-    sp_text_add(out, " | ");
-    sp_put_ratio(out, s->run_ratio);
-    sp_text_add(out, " | ");
-    sp_put_count(out, s->params);
+    sp_put_columns(out, t, s, &marks);
     sp_text_add(out, " | %s |\n",
                 isnan(s->seconds) ? "" : sp_span(span, s->seconds));
 }

@@ -29,7 +29,8 @@ void sp_put_score(sp_text *out, const sp_table *t, double x, bool sign)
     sp_text_add(out, sign ? "%+.*f" : "%.*f", fine ? 4 : 2, x);
 }
 
-void sp_put_ratio(sp_text *out, double x)
+/* "146", "1.85"; nothing for NAN. */
+static void put_ratio(sp_text *out, double x)
 {
     if (!isnan(x))
         sp_text_add(out, "%.*f", x < 10 ? 2 : x < 100 ? 1 : 0, x);
@@ -78,6 +79,47 @@ void sp_put_verdict(sp_text *out, const sp_table *t, const sp_row_summary *s)
         put_open(out, s);
         break;
     }
+}
+
+static void put_estimate(sp_text *out, const sp_table *t, const sp_estimate *e,
+                         bool sign, const sp_marks *marks)
+{
+    if (isnan(e->mean))
+        return;
+    sp_text_add(out, "%s", marks->open);
+    sp_put_score(out, t, e->mean, sign);
+    if (!isnan(e->half)) {
+        sp_text_add(out, "%s", marks->plus_minus);
+        sp_put_score(out, t, e->half, false);
+    }
+    sp_text_add(out, "%s", marks->close);
+}
+
+void sp_put_columns(sp_text *out, const sp_table *t, const sp_row_summary *s,
+                    const sp_marks *marks)
+{
+    sp_text_add(out, "%s", marks->between);
+    put_estimate(out, t, &s->value, false, marks);
+    if (t->published) {
+        sp_text_add(out, "%s", marks->between);
+        sp_put_score(out, t, s->row->paper, false);
+    }
+    if (t->compared) {
+        sp_text_add(out, "%s", marks->between);
+        put_estimate(out, t, &s->difference, true, marks);
+    }
+    if (t->margin > 0) {
+        sp_text_add(out, "%s", marks->between);
+        sp_put_verdict(out, t, s);
+    }
+    sp_text_add(out, "%s", marks->between);
+    sp_put_count(out, s->packet_bytes);
+    sp_text_add(out, "%s", marks->between);
+    put_ratio(out, s->ratio);
+    sp_text_add(out, "%s", marks->between);
+    put_ratio(out, s->run_ratio);
+    sp_text_add(out, "%s", marks->between);
+    sp_put_count(out, s->params);
 }
 
 void sp_put_legend(sp_text *out, const sp_table *t)
